@@ -1,0 +1,1 @@
+//! The command line: arguments, reports, exit codes.

@@ -1,0 +1,1 @@
+//! Defaults, file and flags into one checked value; `modes.yaml`.

@@ -1,0 +1,1 @@
+//! Recaps and notes into the memory files, as one commit.

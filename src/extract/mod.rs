@@ -1,0 +1,1 @@
+//! From a session to its recap.

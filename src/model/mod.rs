@@ -1,0 +1,3 @@
+//! One request to one back end.
+
+pub(crate) mod offline;

@@ -1,0 +1,1 @@
+//! Notes and withheld entries: loaded, written, matched.

@@ -1,0 +1,1 @@
+//! The extractions folder: every recap within retention.

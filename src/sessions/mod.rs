@@ -1,0 +1,1 @@
+//! Transcripts of agents, read into sessions.

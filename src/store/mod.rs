@@ -1,0 +1,1 @@
+//! The Git repository of a memory folder.

@@ -1,0 +1,348 @@
+//! Few verbs on files; each error names the verb and the path.
+//!
+//! # Crash safety
+//!
+//! [`replace`] writes a side file, flushes it, renames it over the old one and
+//! flushes the folder: after a crash the old or the new content is there.
+//!
+//! # Limits
+//!
+//! Reads are bounded by the caller. Symbolic links are refused where a verb
+//! says so, and never followed when writing.
+
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::domain::time::Timestamp;
+
+/// What was attempted on which path, and why it did not work.
+#[derive(Debug, thiserror::Error)]
+#[error("could not {attempt} `{path}`")]
+pub(crate) struct FsError {
+    pub(crate) attempt: &'static str,
+    pub(crate) path: PathBuf,
+    pub(crate) source: std::io::Error,
+}
+
+impl FsError {
+    pub(crate) fn at(attempt: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self {
+            attempt,
+            path,
+            source,
+        }
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        self.source.kind() == ErrorKind::NotFound
+    }
+}
+
+/// What a directory holds at a name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct FolderEntry {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: EntryType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EntryType {
+    File,
+    Folder,
+    Symlink,
+    Other,
+}
+
+/// Reads a regular file of at most `bytes_max` bytes; a symbolic link is an error.
+///
+/// # Errors
+///
+/// When it cannot be read, is no regular file or is larger.
+pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FsError> {
+    let attempt = "read";
+    let file = open_no_follow(path).map_err(FsError::at(attempt, path))?;
+    let metadata = file.metadata().map_err(FsError::at(attempt, path))?;
+    if !metadata.is_file() {
+        let source = std::io::Error::other("it is not a regular file");
+        return Err(FsError::at(attempt, path)(source));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(bytes_max)).unwrap_or(0));
+    (file.take(bytes_max.saturating_add(1)))
+        .read_to_end(&mut bytes)
+        .map_err(FsError::at(attempt, path))?;
+    if bytes.len() as u64 > bytes_max {
+        let source = std::io::Error::other(format!("it is larger than {bytes_max} bytes"));
+        return Err(FsError::at(attempt, path)(source));
+    }
+    Ok(bytes)
+}
+
+/// Like [`read`], for UTF-8 text. `None` when there is no such file.
+///
+/// # Errors
+///
+/// As [`read`], and when the bytes are not UTF-8.
+pub(crate) fn read_text_if_any(path: &Path, bytes_max: u64) -> Result<Option<String>, FsError> {
+    let bytes = match read(path, bytes_max) {
+        Ok(bytes) => bytes,
+        Err(error) if error.is_not_found() => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let not_utf8 = |error: std::string::FromUtf8Error| {
+        let source = std::io::Error::new(ErrorKind::InvalidData, error.utf8_error());
+        FsError::at("read", path)(source)
+    };
+    String::from_utf8(bytes).map(Some).map_err(not_utf8)
+}
+
+fn open_no_follow(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+        options.custom_flags(i32::try_from(flags.bits()).expect("open flags fit an int"));
+    }
+    options.open(path)
+}
+
+/// The entries of a folder, sorted by name. Links are not followed.
+///
+/// # Errors
+///
+/// When the folder cannot be listed; a missing one is an empty list.
+pub(crate) fn list(folder: &Path) -> Result<Vec<FolderEntry>, FsError> {
+    let attempt = "list";
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(FsError::at(attempt, folder)(error)),
+    };
+    let mut listed = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(FsError::at(attempt, folder))?;
+        let file_type = entry.file_type().map_err(FsError::at(attempt, folder))?;
+        let kind = match () {
+            () if file_type.is_symlink() => EntryType::Symlink,
+            () if file_type.is_dir() => EntryType::Folder,
+            () if file_type.is_file() => EntryType::File,
+            () => EntryType::Other,
+        };
+        listed.push(FolderEntry {
+            path: entry.path(),
+            kind,
+        });
+    }
+    listed.sort();
+    Ok(listed)
+}
+
+/// Makes `folder` and what is missing above it, each with mode 0700.
+///
+/// # Errors
+///
+/// When one of them cannot be made, or is a file or symbolic link.
+pub(crate) fn make_folders(folder: &Path) -> Result<(), FsError> {
+    let attempt = "make the folder";
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::DirBuilderExt as _;
+        builder.mode(0o700);
+    }
+    builder.create(folder).map_err(FsError::at(attempt, folder))
+}
+
+/// Puts `bytes` at `path` whole or not at all, flushed, mode 0600.
+///
+/// # Errors
+///
+/// When a step fails; the old file is then still there.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+    let attempt = "replace";
+    let side = side_path(path);
+    let written = write_new(&side, bytes).and_then(|()| std::fs::rename(&side, path));
+    if let Err(source) = written {
+        // The side file holds nothing that is not in memory; a leftover is
+        // swept by name.
+        std::fs::remove_file(&side).ok();
+        return Err(FsError::at(attempt, path)(source));
+    }
+    flush_folder_of(path)
+}
+
+/// Creates `path` with `bytes`, flushed, mode 0600. `Ok(false)` when
+/// something is there already, which is left alone.
+///
+/// # Errors
+///
+/// When the file cannot be written.
+pub(crate) fn create_new(path: &Path, bytes: &[u8]) -> Result<bool, FsError> {
+    match write_new(path, bytes) {
+        Ok(()) => flush_folder_of(path).map(|()| true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(FsError::at("create", path)(error)),
+    }
+}
+
+fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.mode(0o600);
+    }
+    let mut file = options.open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Marks side files of ours: `.name.memrev-<pid>.tmp`.
+const SIDE_MARK: &str = ".memrev-";
+
+fn side_path(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or(OsStr::new("file"));
+    let mut side = OsStr::new(".").to_owned();
+    side.push(name);
+    side.push(format!("{SIDE_MARK}{}.tmp", std::process::id()));
+    path.with_file_name(side)
+}
+
+/// Whether a file name is that of a side file a crash may have left.
+pub(crate) fn is_side_file(name: &str) -> bool {
+    name.starts_with('.') && name.contains(SIDE_MARK) && name.ends_with(".tmp")
+}
+
+/// Removes a file; a missing one is fine.
+///
+/// # Errors
+///
+/// When it is there and cannot be removed.
+pub(crate) fn remove(path: &Path) -> Result<(), FsError> {
+    match std::fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(FsError::at("remove", path)(error)),
+    }
+}
+
+/// Removes a folder with everything in it; links in it are removed, not
+/// followed; a missing one is fine.
+///
+/// # Errors
+///
+/// When something cannot be removed.
+pub(crate) fn remove_all(folder: &Path) -> Result<(), FsError> {
+    match std::fs::remove_dir_all(folder) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(FsError::at("remove", folder)(error)),
+    }
+}
+
+/// Flushes the folder that holds `path`, so that a rename in it survives.
+///
+/// # Errors
+///
+/// When the folder cannot be opened or flushed.
+pub(crate) fn flush_folder_of(path: &Path) -> Result<(), FsError> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    flush_folder(folder)
+}
+
+/// Flushes a folder.
+///
+/// # Errors
+///
+/// When the folder cannot be opened or flushed.
+pub(crate) fn flush_folder(folder: &Path) -> Result<(), FsError> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(FsError::at("flush the folder", folder))
+}
+
+/// Size and time of change of a regular file; `None` for anything else.
+pub(crate) fn size_and_time(path: &Path) -> Option<(u64, Timestamp)> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    metadata
+        .is_file()
+        .then(|| (metadata.len(), modified(&metadata)))
+}
+
+/// When the file was last changed, by the file system's word.
+pub(crate) fn modified(metadata: &std::fs::Metadata) -> Timestamp {
+    let time = metadata.modified().ok();
+    let since_epoch = time.and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let millis = since_epoch.map_or(0, |duration| duration.as_millis());
+    Timestamp::from_millis(i64::try_from(millis).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{create_new, is_side_file, list, make_folders, read, read_text_if_any, replace};
+
+    #[test]
+    fn replace_leaves_one_private_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a/b.md");
+        make_folders(path.parent().unwrap()).unwrap();
+        replace(&path, b"one").unwrap();
+        replace(&path, b"two").unwrap();
+        assert_eq!(read(&path, 3).unwrap(), b"two");
+        assert_eq!(list(path.parent().unwrap()).unwrap().len(), 1);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600);
+        }
+    }
+
+    #[test]
+    fn create_new_never_overwrites() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("n.md");
+        assert!(create_new(&path, b"first").unwrap());
+        assert!(!create_new(&path, b"second").unwrap());
+        assert_eq!(read(&path, 99).unwrap(), b"first");
+    }
+
+    #[test]
+    fn reads_are_bounded_and_refuse_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        replace(&path, b"12345").unwrap();
+        let error = read(&path, 4).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("could not read `{}`", path.display())
+        );
+        assert_eq!(error.source.to_string(), "it is larger than 4 bytes");
+        assert_eq!(
+            read_text_if_any(&folder.path().join("none"), 4).unwrap(),
+            None
+        );
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&path, &link).unwrap();
+            read(&link, 99).unwrap_err();
+        }
+    }
+
+    #[test]
+    fn side_files_are_known_by_name() {
+        assert!(is_side_file(".n.md.memrev-42.tmp"));
+        assert!(!is_side_file("n.md"));
+        assert!(!is_side_file(".n.md.swp"));
+    }
+}

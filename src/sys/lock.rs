@@ -1,0 +1,119 @@
+//! File locks, held for moments.
+//!
+//! # Crash safety
+//!
+//! The kernel drops a lock when its process ends, however it ends. The file
+//! stays; only the lock on it means anything, so nothing is ever broken by age.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::sys::process::ProcessIdentity;
+
+/// How often a busy lock is tried again.
+const RETRY_EVERY: Duration = Duration::from_millis(20);
+
+/// A held lock; dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct FileLock {
+    _file: File,
+}
+
+/// Why a lock was not taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LockError {
+    /// Another process holds it; `holder` is what it wrote about itself.
+    #[error("`{path}` is locked by {holder}")]
+    Busy { path: PathBuf, holder: String },
+    #[error("could not lock `{path}`")]
+    Io {
+        path: PathBuf,
+        source: std::io::Error,
+    },
+}
+
+impl FileLock {
+    /// Takes the lock on `path`, waiting at most `wait`.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::Busy`] when the time is up, naming the holder.
+    pub(crate) fn acquire(path: &Path, wait: Duration) -> Result<Self, LockError> {
+        let io = |source| LockError::Io {
+            path: path.to_owned(),
+            source,
+        };
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::OpenOptionsExt as _;
+            options.mode(0o600).custom_flags(libc_o_nofollow());
+        }
+        let mut file = options.open(path).map_err(io)?;
+        let deadline = Instant::now() + wait;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(source)) => return Err(io(source)),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(RETRY_EVERY);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(LockError::Busy {
+                        path: path.to_owned(),
+                        holder: holder(&mut file),
+                    });
+                }
+            }
+        }
+        // The text only helps people; a lock without it is still a lock.
+        let identity = ProcessIdentity::current();
+        file.set_len(0)
+            .and_then(|()| writeln!(file, "{identity}"))
+            .ok();
+        Ok(Self { _file: file })
+    }
+}
+
+#[cfg(unix)]
+fn libc_o_nofollow() -> i32 {
+    i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).expect("open flags fit an int")
+}
+
+fn holder(file: &mut File) -> String {
+    let mut text = String::new();
+    let read = file
+        .rewind()
+        .and_then(|()| file.take(256).read_to_string(&mut text));
+    match ProcessIdentity::parse(text.trim()) {
+        Some(identity) if read.is_ok() => format!("process {}", identity.pid),
+        _ => "another process".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{FileLock, LockError};
+
+    #[test]
+    fn a_busy_lock_names_its_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memories.lock");
+        let held = FileLock::acquire(&path, Duration::ZERO).unwrap();
+        let busy = FileLock::acquire(&path, Duration::from_millis(1)).unwrap_err();
+        let expected = format!(
+            "`{}` is locked by process {}",
+            path.display(),
+            std::process::id()
+        );
+        assert!(matches!(busy, LockError::Busy { .. }));
+        assert_eq!(busy.to_string(), expected);
+        drop(held);
+        FileLock::acquire(&path, Duration::ZERO).unwrap();
+    }
+}

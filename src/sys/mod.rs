@@ -1,0 +1,17 @@
+//! The outside: clock, files, locks, processes, environment.
+//!
+//! Every look at the system passes through here, so that the rest takes
+//! `now`, paths and seeds as values.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "this is the one module that asks the system"
+)]
+
+pub(crate) mod clock;
+pub(crate) mod env;
+pub(crate) mod fs;
+pub(crate) mod ids;
+pub(crate) mod lock;
+pub(crate) mod process;
+pub(crate) mod stop;

@@ -1,0 +1,1 @@
+//! Markdown, headers, truncation, redaction: pure functions on text.

@@ -1,0 +1,1 @@
+//! What is wrong with a memory folder: files and facts in, diagnostics out.
