@@ -11,6 +11,7 @@
 pub(crate) mod clock;
 pub(crate) mod env;
 pub(crate) mod fs;
+pub(crate) mod home;
 pub(crate) mod ids;
 pub(crate) mod lock;
 pub(crate) mod process;
