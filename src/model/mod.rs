@@ -1,3 +1,232 @@
 //! One request to one back end.
+//!
+//! A back end answers two kinds of request: turn one session into a recap
+//! ([`ExtractionRequest`]), or edit the staging folder ([`ConsolidationRequest`]).
+//! Calls block and may come from several threads at once.
+//!
+//! # Not in here
+//!
+//! No retries, no counting, no validation: the stages do that, the same way
+//! for every back end. What a back end says is [`Raw`] and believed by nobody.
+
+use std::fmt;
+use std::path::Path;
+
+use crate::domain::entry::Entry;
+use crate::domain::id::ThreadId;
+use crate::domain::item::Item;
+use crate::domain::path::TreePath;
+use crate::domain::session::Agent;
+use crate::domain::text::{Raw, Redacted};
+use crate::domain::time::Timestamp;
+use crate::domain::version::MemoryVersion;
+use crate::domain::withheld::Withheld;
+use crate::sys::fs::FsError;
 
 pub(crate) mod offline;
+
+/// What can answer a request.
+pub(crate) trait Model: Send + Sync {
+    /// Its name in recap headers, trailers and the ledger.
+    fn name(&self) -> &str;
+
+    /// Whether a call costs nothing: no money, no quota, no limits.
+    fn is_free(&self) -> bool;
+
+    /// Input tokens that fit, where the back end knows it. The effective
+    /// share is taken off by the caller.
+    fn context_tokens(&self) -> Option<usize> {
+        None
+    }
+
+    /// Turns one session into the text of a reply.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`], when there is no reply that could be looked at.
+    fn extract(&self, request: &ExtractionRequest<'_>) -> Result<Reply, ModelError>;
+
+    /// Edits the staging folder.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`]; what is in staging then is worth nothing.
+    fn consolidate(&self, request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError>;
+}
+
+/// A session to be turned into a recap.
+///
+/// Back ends that read prompts call [`ExtractionRequest::messages`]; the
+/// offline rules look at the items, and then no prompt is rendered.
+pub(crate) struct ExtractionRequest<'a> {
+    pub(crate) version: MemoryVersion,
+    pub(crate) facts: &'a SessionFacts,
+    /// Everything that counts in the session, in source order.
+    pub(crate) items: &'a [Item<Redacted>],
+    /// The JSON schema that the reply must meet.
+    pub(crate) schema: &'static str,
+    /// The last reply to this request was cut at its output limit: give more.
+    pub(crate) wants_longer_reply: bool,
+    pub(crate) render: &'a (dyn Fn() -> Vec<Redacted> + Sync),
+}
+
+impl ExtractionRequest<'_> {
+    /// The prompt as consecutive user messages, each small enough to be sent.
+    pub(crate) fn messages(&self) -> Vec<Redacted> {
+        (self.render)()
+    }
+}
+
+/// What is known of a session besides its items, fit to be shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionFacts {
+    pub(crate) agent: Agent,
+    pub(crate) thread_id: ThreadId,
+    pub(crate) rollout_path: Redacted,
+    pub(crate) cwd: Option<Redacted>,
+    pub(crate) project: Option<Redacted>,
+    pub(crate) git_branch: Option<Redacted>,
+    pub(crate) started_at: Option<Timestamp>,
+    pub(crate) updated_at: Timestamp,
+}
+
+/// What a model said, before anybody believed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reply {
+    pub(crate) text: Raw,
+    pub(crate) tokens: Tokens,
+}
+
+/// What one or several calls used up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tokens {
+    pub(crate) calls: u64,
+    pub(crate) input: u64,
+    pub(crate) output: u64,
+}
+
+impl Tokens {
+    pub(crate) const fn plus(self, other: Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            input: self.input.saturating_add(other.input),
+            output: self.output.saturating_add(other.output),
+        }
+    }
+}
+
+/// Whether the memory files are made anew or brought up to date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkerMode {
+    Init,
+    Incremental,
+}
+
+impl fmt::Display for WorkerMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Init => "init",
+            Self::Incremental => "incremental",
+        })
+    }
+}
+
+/// A staging folder to be edited.
+pub(crate) struct ConsolidationRequest<'a> {
+    pub(crate) version: MemoryVersion,
+    pub(crate) mode: WorkerMode,
+    /// The private copy; nothing in it is live.
+    pub(crate) staging: &'a Path,
+    /// Name of the diff file in staging.
+    pub(crate) diff_file: &'a str,
+    pub(crate) prompt: Redacted,
+    pub(crate) withheld: &'a [Withheld],
+    /// Entries that a person wrote or reworded: only a note may change them.
+    pub(crate) person_entries: &'a [Entry],
+    pub(crate) summary_bytes_max: usize,
+    /// What was wrong with the first result, when this is the second try.
+    pub(crate) diagnostics: Option<&'a [String]>,
+    /// Renews the lease; `false` means stop at once. To be called at least
+    /// every [`crate::domain::limits::LEASE_RENEW_SECONDS`].
+    pub(crate) keep_going: &'a (dyn Fn() -> bool + Sync),
+}
+
+/// What a worker says about its work. Nothing in it is taken as proof.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct WorkerReport {
+    /// It ended with an explicit finish.
+    pub(crate) finished: bool,
+    /// Its own words, for the commit message.
+    pub(crate) words: Redacted,
+    pub(crate) retired: Vec<Retired>,
+    /// Notes that asked for a change of something that is not there.
+    pub(crate) unmatched_notes: Vec<TreePath>,
+    /// Text of entries that a forget note removed: to be withheld.
+    pub(crate) forgotten: Vec<String>,
+    pub(crate) tokens: Tokens,
+}
+
+/// An entry the worker took out on purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Retired {
+    pub(crate) entry: String,
+    pub(crate) reason: String,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ModelError {
+    /// No connection, or the program could not be started.
+    #[error("the model could not be reached: {reason}")]
+    Unreachable { reason: Redacted },
+
+    #[error("the model asks for patience{}", wait_words(*.retry_after_seconds))]
+    RateLimited { retry_after_seconds: Option<u64> },
+
+    #[error("the model did not answer within {seconds} s")]
+    TimedOut { seconds: u64 },
+
+    /// The model, or the service before it, would not do it.
+    #[error("the model refused: {reason}")]
+    Refused { reason: Redacted },
+
+    #[error("the request is too long for the model")]
+    TooLong,
+
+    /// There was an answer, and it is not one to this request.
+    #[error("the model's reply cannot be used: {reason}")]
+    Unusable { reason: Redacted },
+
+    /// A limit that a person set: calls or tokens per call, pass or day.
+    #[error("the limit {limit} is reached")]
+    LimitReached { limit: &'static str },
+
+    /// The caller said stop.
+    #[error("the request was cancelled")]
+    Cancelled,
+
+    /// The staging folder, or the folder of recorded answers.
+    #[error("the worker could not use its files")]
+    Files(#[source] FsError),
+}
+
+impl ModelError {
+    /// One word for the ledger, which holds no text of errors.
+    pub(crate) const fn code(&self) -> &'static str {
+        match self {
+            Self::Unreachable { .. } => "model_unreachable",
+            Self::RateLimited { .. } => "model_rate_limited",
+            Self::TimedOut { .. } => "model_timed_out",
+            Self::Refused { .. } => "model_refused",
+            Self::TooLong => "model_input_too_long",
+            Self::Unusable { .. } => "model_reply_unusable",
+            Self::LimitReached { .. } => "model_limit_reached",
+            Self::Cancelled => "model_cancelled",
+            Self::Files(_) => "model_files",
+        }
+    }
+}
+
+fn wait_words(retry_after_seconds: Option<u64>) -> String {
+    retry_after_seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"))
+}

@@ -1,1 +1,36 @@
 //! Rules that copy and never invent: the back end that needs nothing.
+//!
+//! Both stages are plain functions of their input, so that the same sessions
+//! give the same bytes on every machine, without a network or a key.
+
+use crate::domain::text::Redacted;
+use crate::model::{
+    ConsolidationRequest, ExtractionRequest, Model, ModelError, Reply, WorkerReport,
+};
+
+/// The back end `offline`.
+pub(crate) struct Offline;
+
+impl Model for Offline {
+    fn name(&self) -> &'static str {
+        "offline"
+    }
+
+    fn is_free(&self) -> bool {
+        true
+    }
+
+    fn extract(&self, _request: &ExtractionRequest<'_>) -> Result<Reply, ModelError> {
+        Err(not_yet())
+    }
+
+    fn consolidate(&self, _request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError> {
+        Err(not_yet())
+    }
+}
+
+fn not_yet() -> ModelError {
+    ModelError::Unreachable {
+        reason: Redacted::default(),
+    }
+}
