@@ -112,7 +112,19 @@ pub(crate) struct SessionHead {
     pub(crate) is_ours: bool,
     /// The session it was forked from, whose copied history does not count.
     pub(crate) forked_from: Option<ThreadId>,
+    /// The agent's own id of the first record. Files that begin with the same
+    /// record share history, whatever their thread ids say.
+    pub(crate) first_record: Option<String>,
 }
+
+/// Stands alone on the first line of every prompt that we send to a worker.
+/// A session whose first request has this line is ours and never evidence.
+pub(crate) const WORKER_MARK: &str = "[memrev worker: this session is not evidence]";
+
+/// Around the memory that we hand to a session, each alone on its line. What
+/// stands between them is our own text and never evidence.
+pub(crate) const MEMORY_OPEN: &str = "<memrev_memory>";
+pub(crate) const MEMORY_CLOSE: &str = "</memrev_memory>";
 
 /// A session with everything that counts in it.
 #[derive(Debug, Clone)]

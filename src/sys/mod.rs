@@ -15,4 +15,5 @@ pub(crate) mod home;
 pub(crate) mod ids;
 pub(crate) mod lock;
 pub(crate) mod process;
+pub(crate) mod project;
 pub(crate) mod stop;
