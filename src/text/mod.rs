@@ -1,1 +1,3 @@
 //! Markdown, headers, truncation, redaction: pure functions on text.
+
+pub(crate) mod cues;

@@ -1,0 +1,277 @@
+//! Cue words: how people say "always", "no, not like that", "forget it".
+//!
+//! A data file per language lists phrases by kind. All languages are looked
+//! for at once, because people mix them and transcripts do not name one.
+//! Matching is without regard to case and Unicode form. A phrase of a script
+//! that puts spaces between words must begin and end at a word's border; one
+//! in Chinese, Japanese or Korean may stand anywhere.
+//!
+//! # Limits
+//!
+//! Cues hint, they do not understand. Whoever acts on one keeps the sentence
+//! itself, word for word, so that a wrong hint can be seen to be wrong.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use serde::Deserialize;
+use unicode_normalization::UnicodeNormalization as _;
+
+/// The languages: code and data file.
+const LANGUAGES: &[(&str, &str)] = &[
+    ("de", include_str!("de.toml")),
+    ("en", include_str!("en.toml")),
+    ("es", include_str!("es.toml")),
+    ("fr", include_str!("fr.toml")),
+    ("it", include_str!("it.toml")),
+    ("ja", include_str!("ja.toml")),
+    ("ko", include_str!("ko.toml")),
+    ("pt", include_str!("pt.toml")),
+    ("ru", include_str!("ru.toml")),
+    ("zh", include_str!("zh.toml")),
+];
+
+/// What a phrase says about the sentence it stands in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Cue {
+    /// "Always", "from now on": meant beyond this task.
+    Default,
+    /// "Never": meant beyond this task.
+    Prohibition,
+    /// "No, not like that": what was done before was not what was wanted.
+    Correction,
+    /// "Remember that".
+    Remember,
+    /// "Forget it", "no longer true".
+    Forget,
+    /// "The port is now", "correction": in a note, replace what is there.
+    Correct,
+    /// "Works now", "thanks": the person is content.
+    Accept,
+    /// "Still broken": the person is not.
+    Complaint,
+    /// "Failed", "error": something went wrong.
+    Failure,
+}
+
+impl Cue {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::Default,
+        Self::Prohibition,
+        Self::Correction,
+        Self::Remember,
+        Self::Forget,
+        Self::Correct,
+        Self::Accept,
+        Self::Complaint,
+        Self::Failure,
+    ];
+
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+}
+
+/// The kinds of cue that a text holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CueSet(u16);
+
+impl CueSet {
+    pub(crate) const fn has(self, cue: Cue) -> bool {
+        self.0 & cue.bit() != 0
+    }
+
+    pub(crate) const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Says something that is meant to hold from now on.
+    pub(crate) const fn states_default(self) -> bool {
+        self.has(Cue::Default) || self.has(Cue::Prohibition) || self.has(Cue::Remember)
+    }
+
+    fn add(&mut self, cue: Cue) {
+        self.0 |= cue.bit();
+    }
+}
+
+/// The cues in `text`, which should be one sentence or a short note: cues of
+/// the kind "no, …" count only at its beginning.
+pub(crate) fn find(text: &str) -> CueSet {
+    let text = fold(text);
+    let begin = text.len() - text.trim_start_matches(is_ornament).len();
+    let phrases = &*PHRASES;
+    let hits: Vec<Hit> = phrases
+        .matcher
+        .find_overlapping_iter(&text)
+        .filter_map(|found| {
+            let phrase = &phrases.all[found.pattern().as_usize()];
+            let (start, end) = (found.start(), found.end());
+            let in_place = !phrase.only_at_start || start == begin;
+            (in_place && has_borders(&text, start, end)).then_some(Hit {
+                start,
+                end,
+                cue: phrase.cue,
+            })
+        })
+        .collect();
+    let mut cues = CueSet::default();
+    for hit in &hits {
+        let Some(cue) = hit.cue else { continue };
+        if !hits
+            .iter()
+            .any(|other| other.cue.is_none() && other.covers(hit))
+        {
+            cues.add(cue);
+        }
+    }
+    cues
+}
+
+/// A phrase found in a folded text. No cue: an exception, which silences
+/// the shorter phrases within it ("never mind").
+struct Hit {
+    start: usize,
+    end: usize,
+    cue: Option<Cue>,
+}
+
+impl Hit {
+    fn covers(&self, other: &Self) -> bool {
+        let within = self.start <= other.start && other.end <= self.end;
+        within && self.end - self.start > other.end - other.start
+    }
+}
+
+/// Lower case, composed, full-width letters and curly apostrophes made plain.
+fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.nfkc()
+        .flat_map(char::to_lowercase)
+        .map(|c| {
+            if matches!(c, '\u{2019}' | '\u{2018}' | '\u{2bc}') {
+                '\''
+            } else {
+                c
+            }
+        })
+        .collect()
+}
+
+/// What may stand before the first word: quotes, bullets, brackets, spaces.
+fn is_ornament(c: char) -> bool {
+    !c.is_alphanumeric()
+}
+
+/// Whether the phrase at `start..end` is no part of a longer word.
+fn has_borders(text: &str, start: usize, end: usize) -> bool {
+    let (before, inside, after) = (&text[..start], &text[start..end], &text[end..]);
+    let joins_left =
+        inside.chars().next().is_some_and(is_spaced) && ends_in_word(before.chars().rev());
+    let joins_right =
+        inside.chars().next_back().is_some_and(is_spaced) && ends_in_word(after.chars());
+    !joins_left && !joins_right
+}
+
+/// Whether the text that goes on in this direction belongs to the same word:
+/// a letter or digit, or one behind `_`, `-`, `.` (`no-cache`, `always.rs`).
+fn ends_in_word(mut away: impl Iterator<Item = char>) -> bool {
+    match away.next() {
+        Some('_') => true,
+        Some('-' | '.') => away.next().is_some_and(char::is_alphanumeric),
+        Some(c) => is_spaced(c),
+        None => false,
+    }
+}
+
+/// A letter or digit of a script that writes spaces between words.
+fn is_spaced(c: char) -> bool {
+    c.is_alphanumeric() && !is_unspaced(c)
+}
+
+/// Han, kana and Hangul: phrases of these may stand within a run of letters.
+pub(crate) const fn is_unspaced(c: char) -> bool {
+    matches!(c,
+        '\u{1100}'..='\u{11ff}' | '\u{2e80}'..='\u{9fff}' | '\u{a960}'..='\u{a97f}'
+        | '\u{ac00}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}'
+        | '\u{20000}'..='\u{3ffff}')
+}
+
+struct Phrase {
+    /// `None` for an exception.
+    cue: Option<Cue>,
+    only_at_start: bool,
+}
+
+struct Phrases {
+    all: Vec<Phrase>,
+    matcher: AhoCorasick,
+}
+
+static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
+    let mut all = Vec::new();
+    let mut patterns = Vec::new();
+    for (_, data) in LANGUAGES {
+        let file: LanguageFile = toml::from_str(data).expect("compiled in, and parsed by a test");
+        for (cue, lists) in file.kinds() {
+            for (words, only_at_start) in [(&lists.anywhere, false), (&lists.at_start, true)] {
+                for word in words {
+                    patterns.push(fold(word));
+                    all.push(Phrase { cue, only_at_start });
+                }
+            }
+        }
+    }
+    let matcher = AhoCorasick::builder()
+        .match_kind(MatchKind::Standard)
+        .build(patterns)
+        .expect("a few thousand short phrases fit an automaton");
+    Phrases { all, matcher }
+});
+
+/// A data file as it is written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LanguageFile {
+    default: PhraseLists,
+    prohibition: PhraseLists,
+    correction: PhraseLists,
+    remember: PhraseLists,
+    forget: PhraseLists,
+    correct: PhraseLists,
+    accept: PhraseLists,
+    complaint: PhraseLists,
+    failure: PhraseLists,
+    exception: PhraseLists,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct PhraseLists {
+    #[serde(default)]
+    anywhere: Vec<String>,
+    #[serde(default)]
+    at_start: Vec<String>,
+}
+
+impl LanguageFile {
+    fn kinds(&self) -> [(Option<Cue>, &PhraseLists); 10] {
+        [
+            (Some(Cue::Default), &self.default),
+            (Some(Cue::Prohibition), &self.prohibition),
+            (Some(Cue::Correction), &self.correction),
+            (Some(Cue::Remember), &self.remember),
+            (Some(Cue::Forget), &self.forget),
+            (Some(Cue::Correct), &self.correct),
+            (Some(Cue::Accept), &self.accept),
+            (Some(Cue::Complaint), &self.complaint),
+            (Some(Cue::Failure), &self.failure),
+            (None, &self.exception),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests;
