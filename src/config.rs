@@ -1,1 +1,0 @@
-//! Defaults, file and flags into one checked value; `modes.yaml`.
