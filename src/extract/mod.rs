@@ -1,1 +1,3 @@
-//! From a session to its recap.
+//! From sessions to recaps.
+
+pub(crate) mod select;
