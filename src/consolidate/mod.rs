@@ -3,14 +3,243 @@
 //! [`select`] decides which recaps take part, [`edits`] what a person did
 //! since the head, [`staging`] and [`input`] build what the worker sees,
 //! [`worker`] drives it, [`judge`] and [`guard`] decide about the result,
-//! [`message`] words the commit, and [`run`] does it all in ten steps.
+//! [`message`] words the commits, [`past`] reads what history says, and
+//! [`run`] does it all in ten steps. [`pending`] answers for `status`.
 //!
 //! # Not in here
 //!
 //! No Git of its own (`store`), no SQL (`ledger`), no back end (`model`).
-//! Every file but `run`, `pending`, `past`, `worker` and the effects of
-//! `staging` is a function from values to values.
+//! `select`, `edits`, `input`, `judge`, `guard` and `message` are functions
+//! from values to values.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use crate::domain::id::{ObjectId, RunId, ThreadId};
+use crate::domain::limits::LEASE_RENEW_SECONDS;
+use crate::domain::path::TreePath;
+use crate::domain::session::MemoryMode;
+use crate::domain::text::Redacted;
+use crate::domain::time::Timestamp;
+use crate::domain::version::MemoryVersion;
+use crate::ledger::{Holder, JobError, Ledger, LedgerError, Pace};
+use crate::model::{Model, Tokens};
+use crate::recaps::RecapsError;
+use crate::store::Unfit;
+use crate::store::author::Author;
+use crate::store::error::StoreError;
+use crate::store::message::{ChangeKind, Input};
+use crate::sys::clock::Clock;
+use crate::sys::fs::FsError;
+use crate::sys::ids::Ids;
+
+use self::edits::LeftAlone;
+use self::guard::GuardLimits;
+use self::select::LeftOut;
 
 pub(crate) mod edits;
 pub(crate) mod guard;
 pub(crate) mod select;
+
+/// The settings that count here, as plain fields.
+#[derive(Debug, Clone)]
+pub(crate) struct Policy {
+    /// `max_raw_memories_for_consolidation`.
+    pub(crate) recaps_max: usize,
+    /// `max_unused_days`.
+    pub(crate) unused_days_max: i64,
+    /// A file that changed less than this ago is left alone.
+    pub(crate) edit_quiet_seconds: i64,
+    /// `[inject] summary_bytes_max`.
+    pub(crate) summary_bytes_max: usize,
+    pub(crate) guard: GuardLimits,
+    /// `[worker]` time: how long one call of the worker may take.
+    pub(crate) worker_time_max: Duration,
+    /// How often the lease is renewed meanwhile.
+    pub(crate) renew_every: Duration,
+    /// How long to wait for the folder's lock.
+    pub(crate) lock_wait: Duration,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self {
+            recaps_max: 256,
+            unused_days_max: 30,
+            edit_quiet_seconds: 2,
+            summary_bytes_max: 8_000,
+            guard: GuardLimits::default(),
+            worker_time_max: Duration::from_secs(1_800),
+            renew_every: Duration::from_secs(LEASE_RENEW_SECONDS),
+            lock_wait: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Everything outside that a consolidation uses.
+pub(crate) struct Parts<'a> {
+    pub(crate) home: &'a Path,
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) model: &'a dyn Model,
+    pub(crate) clock: &'a dyn Clock,
+    pub(crate) ids: &'a Ids,
+    /// Sessions whose mode is not what their transcript says, or is not
+    /// `enabled`. Absent ones are enabled.
+    pub(crate) modes: &'a BTreeMap<ThreadId, MemoryMode>,
+    /// The author of edit commits.
+    pub(crate) person: &'a Author,
+    pub(crate) policy: &'a Policy,
+}
+
+/// One consolidation of one version.
+#[derive(Debug, Clone)]
+pub(crate) struct ConsolidateRequest {
+    pub(crate) version: MemoryVersion,
+    pub(crate) pace: Pace,
+    /// Only these sessions, when a person named some.
+    pub(crate) only: Option<BTreeSet<ThreadId>>,
+}
+
+/// How a consolidation ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// A baseline was published.
+    Done { baseline: ObjectId },
+    /// No input changed and the outputs are valid; no commit of ours but,
+    /// perhaps, the person's edits.
+    NothingToDo,
+    /// A background pass came too early: success cooldown or retry delay.
+    Deferred { until: Timestamp },
+    /// Somebody else is at it, or took the lease from us.
+    Busy { holder: Option<Holder> },
+    /// The worker had not written anything. Inputs stay pending.
+    FailedBefore { error: JobError },
+    /// There was an attempt, and it was refused. Inputs stay pending.
+    FailedAfter { error: JobError },
+    /// There was an attempt that waits for a person's word.
+    Parked { error: JobError },
+}
+
+/// An input that the next baseline consumes, or this one did.
+pub(crate) type InputChange = Input;
+
+/// A file of a person's that was not committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LeftFile {
+    pub(crate) path: TreePath,
+    pub(crate) reason: LeftAlone,
+}
+
+/// One line of what the judge had to say.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Complaint {
+    /// The validator's code, or one of the judge's own.
+    pub(crate) code: &'static str,
+    pub(crate) words: Redacted,
+}
+
+/// Lines of an output that came and went.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutputChange {
+    pub(crate) path: TreePath,
+    pub(crate) kind: ChangeKind,
+    pub(crate) lines_added: usize,
+    pub(crate) lines_removed: usize,
+}
+
+/// What a consolidation did and saw.
+#[derive(Debug, Clone)]
+pub(crate) struct ConsolidateReport {
+    pub(crate) outcome: Outcome,
+    pub(crate) run: RunId,
+    /// An interrupted publication was finished or undone first.
+    pub(crate) recovered: bool,
+    /// The commit of what a person did since.
+    pub(crate) edit: Option<ObjectId>,
+    /// What a person did that was left alone, with the reason.
+    pub(crate) left_files: Vec<LeftFile>,
+    pub(crate) unfit: Vec<Unfit>,
+    pub(crate) inputs: Vec<InputChange>,
+    pub(crate) outputs: Vec<OutputChange>,
+    pub(crate) left_out: BTreeMap<ThreadId, LeftOut>,
+    /// What the judge had against the last attempt.
+    pub(crate) complaints: Vec<Complaint>,
+    /// Where a refused attempt is kept.
+    pub(crate) attempt: Option<ObjectId>,
+    /// Notes that asked for a change of something that is not there.
+    pub(crate) unmatched_notes: Vec<TreePath>,
+    pub(crate) tokens: Tokens,
+}
+
+/// Why a consolidation could not be carried through. The head did not move,
+/// the inputs are pending as before, and the ledger was told where it could be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConsolidateError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    #[error("could not load the recaps")]
+    Recaps(#[from] RecapsError),
+    #[error("could not prepare staging")]
+    Staging(#[source] FsError),
+}
+
+/// Runs one consolidation, from the claim to the mark of success.
+///
+/// # Errors
+///
+/// [`ConsolidateError`]; everything that has a place in the report is an
+/// [`Outcome`] instead.
+#[allow(clippy::todo, reason = "signatures first")]
+pub(crate) fn run(
+    _parts: &mut Parts<'_>,
+    _request: &ConsolidateRequest,
+) -> Result<ConsolidateReport, ConsolidateError> {
+    todo!()
+}
+
+/// What waits for the next consolidation, and why; nothing is written.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Pending {
+    pub(crate) inputs: Vec<InputChange>,
+    /// Files of a person's that the next pass commits.
+    pub(crate) edits: Vec<TreePath>,
+    pub(crate) left_files: Vec<LeftFile>,
+    pub(crate) unfit: Vec<Unfit>,
+    /// What is wrong with the outputs at the head, so that the worker runs.
+    pub(crate) complaints: Vec<Complaint>,
+    pub(crate) left_out: BTreeMap<ThreadId, LeftOut>,
+    /// A publication was interrupted; the next pass finishes or undoes it.
+    pub(crate) needs_recovery: bool,
+}
+
+impl Pending {
+    /// Nothing would call a worker.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.inputs.is_empty() && self.complaints.is_empty()
+    }
+}
+
+/// What `pending` needs, all for reading.
+pub(crate) struct PendingParts<'a> {
+    pub(crate) home: &'a Path,
+    pub(crate) ledger: Option<&'a Ledger>,
+    pub(crate) modes: &'a BTreeMap<ThreadId, MemoryMode>,
+    pub(crate) policy: &'a Policy,
+    pub(crate) now: Timestamp,
+}
+
+/// Answers what is pending, from the files.
+///
+/// # Errors
+///
+/// As [`run`].
+#[allow(clippy::todo, reason = "signatures first")]
+pub(crate) fn pending(
+    _parts: &PendingParts<'_>,
+    _version: MemoryVersion,
+) -> Result<Pending, ConsolidateError> {
+    todo!()
+}

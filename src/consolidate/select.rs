@@ -11,6 +11,7 @@ use crate::domain::recap::Recap;
 use crate::domain::session::MemoryMode;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{Withheld, WithheldWhat};
+use crate::recaps::counts_from;
 
 /// A recap that might take part.
 #[derive(Debug, Clone)]
@@ -102,7 +103,9 @@ pub(crate) fn select(
     ranked.truncate(policy.recaps_max);
     ranked.sort_by(|a, b| a.recap.header.thread_id.cmp(&b.recap.header.thread_id));
     let window_seconds = policy.unused_days_max.saturating_mul(86_400);
-    let ends = ranked.iter().map(|it| last_sign(it).plus_seconds(window_seconds));
+    let ends = ranked
+        .iter()
+        .map(|it| last_sign(it).plus_seconds(window_seconds));
     Selection {
         holds_until: ends.min(),
         chosen: ranked,
@@ -122,18 +125,8 @@ fn rank(candidate: &Candidate) -> (u64, Timestamp, Timestamp, ThreadId) {
 }
 
 /// The latest moment at which somebody or something cared about the recap.
-pub(crate) fn last_sign(candidate: &Candidate) -> Timestamp {
-    let header = &candidate.recap.header;
-    let signs = [
-        candidate.last_used,
-        header.extracted_at,
-        header.adopted_at,
-        header.asked_at,
-    ];
-    signs
-        .into_iter()
-        .flatten()
-        .fold(header.updated_at, Timestamp::max)
+fn last_sign(candidate: &Candidate) -> Timestamp {
+    counts_from(&candidate.recap.header, candidate.last_used)
 }
 
 fn obstacle(
@@ -169,6 +162,3 @@ fn holds_back(entry: &Withheld, candidate: &Candidate) -> bool {
         WithheldWhat::Entry(_) => false,
     }
 }
-
-#[cfg(test)]
-mod tests;
