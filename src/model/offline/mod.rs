@@ -4,6 +4,7 @@
 //! give the same bytes on every machine, without a network or a key.
 
 pub(crate) mod consolidate;
+pub(crate) mod shape;
 
 use crate::domain::text::Redacted;
 use crate::model::{
