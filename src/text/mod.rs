@@ -1,3 +1,11 @@
 //! Markdown, headers, truncation, redaction: pure functions on text.
+//!
+//! # Not in here
+//!
+//! No I/O, no clock. What a file means for memory as a whole is judged in
+//! `validate`; which entries are withheld is loaded by `notes`.
 
 pub(crate) mod cues;
+pub(crate) mod recap_name;
+pub(crate) mod redact;
+pub(crate) mod truncate;
