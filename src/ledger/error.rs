@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use crate::domain::time::Timestamp;
 use crate::sys::fs::FsError;
 use crate::sys::lock::LockError;
 
@@ -44,9 +43,10 @@ pub(crate) enum LedgerError {
     /// the database file is another one now.
     #[error("the lease on `{job}` ran out and another process took it")]
     Lost { job: String },
-    /// The database file was deleted or replaced while we had it open.
-    #[error("the ledger was replaced while `{job}` was running")]
-    Replaced { job: String },
+    /// The database file was deleted or replaced while we had it open: what
+    /// it granted counts no more. Open it again.
+    #[error("could not {attempt}: the ledger was deleted or replaced meanwhile")]
+    Replaced { attempt: &'static str },
     /// Another process writes and did not finish in time.
     #[error("could not {attempt}: the ledger is busy")]
     Busy { attempt: &'static str },
@@ -68,18 +68,4 @@ impl LedgerError {
     pub(crate) const fn is_lost(&self) -> bool {
         matches!(self, Self::Lost { .. } | Self::Replaced { .. })
     }
-}
-
-/// A call that ran out of its day's budget.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallPermit {
-    Granted,
-    /// The day's calls are used up; the next day starts then.
-    CallsUsedUp {
-        next_day: Timestamp,
-    },
-    /// The day's tokens are used up.
-    TokensUsedUp {
-        next_day: Timestamp,
-    },
 }

@@ -25,29 +25,53 @@
 
 mod error;
 mod job;
+mod lease;
 mod marks;
+mod open;
+mod schema;
+mod spend;
+mod usage;
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+#[cfg(test)]
+mod tests;
 
-use crate::domain::id::ThreadId;
-use crate::domain::session::Citation;
-use crate::domain::text::{Raw, Redacted};
-use crate::domain::time::Timestamp;
+use std::fmt;
+use std::path::PathBuf;
+
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
+
 use crate::domain::version::MemoryVersion;
+use crate::sys::fs;
+use crate::sys::ids::Ids;
+use crate::sys::process::ProcessIdentity;
+use crate::sys::stop;
 
-pub(crate) use self::error::{CallPermit, LedgerError, OpenError};
 #[allow(unused_imports, reason = "callers arrive later")]
+pub(crate) use self::error::{LedgerError, OpenError};
 pub(crate) use self::job::{
     ConsolidationClaim, ConsolidationEnd, Demand, ExtractionClaim, ExtractionEnd, GLOBAL_KEY,
     Holder, Job, JobError, JobKind, JobState, Lease, LedgerId, Pace,
 };
+#[allow(unused_imports, reason = "callers arrive later")]
+pub(crate) use self::lease::RETRY_SECONDS_MAX;
+#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::marks::Mark;
+#[allow(unused_imports, reason = "callers arrive later")]
+pub(crate) use self::spend::{CallPermit, DayLimits, Spend};
+#[allow(unused_imports, reason = "callers arrive later")]
+pub(crate) use self::usage::{Usage, UsageByThread};
 
 /// An open ledger: one connection, used by one thread at a time.
-#[derive(Debug)]
 pub(crate) struct Ledger {
+    connection: Connection,
     path: PathBuf,
+    /// Which file it is, beyond its name.
+    file_id: Option<(u64, u64)>,
+    id: LedgerId,
+    /// Tokens are random also where a test seeds the run: two processes with
+    /// the same seed must not hold the same token.
+    ids: Ids,
+    holder: ProcessIdentity,
 }
 
 /// What opening found.
@@ -61,227 +85,92 @@ pub(crate) struct Opened {
     pub(crate) is_new: bool,
 }
 
-/// How often and when a recap was used, by thread id.
-pub(crate) type UsageByThread = BTreeMap<ThreadId, Usage>;
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Usage {
-    pub(crate) count: u64,
-    pub(crate) last_used: Option<Timestamp>,
-}
-
-/// What a model was asked on one day.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spend {
-    /// `2026-12-01`, UTC.
-    pub(crate) day: String,
-    pub(crate) model: String,
-    pub(crate) calls: u64,
-    pub(crate) tokens_in: u64,
-    pub(crate) tokens_out: u64,
-}
-
-/// Hard limits of one day; `None` is no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct DayLimits {
-    pub(crate) calls_max: Option<u64>,
-    pub(crate) tokens_max: Option<u64>,
+/// Names the file; what is in it is not for logs.
+impl fmt::Debug for Ledger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ledger({})", self.path.display())
+    }
 }
 
 impl Ledger {
-    /// Opens the ledger at `path` (`<home>/ledger.sqlite`), makes it when
-    /// there is none, sets a damaged one aside and makes a new one.
+    /// Forgets jobs, usage and progress of a version (reference 10, reset).
+    /// Marks, spend and counted answers stay, and so does what is settled.
     ///
     /// # Errors
     ///
-    /// When it cannot be opened for writing, is of a later version, or is
-    /// another program's. The read path goes on without it then.
-    pub(crate) fn open(_path: &Path, _now: Timestamp) -> Result<Opened, OpenError> {
-        todo!()
+    /// When SQLite fails; nothing is forgotten then.
+    pub(crate) fn reset(&mut self, version: MemoryVersion) -> Result<(), LedgerError> {
+        stop::point("ledger.before_reset");
+        let attempt = "reset the ledger";
+        self.immediate(attempt, |tx| {
+            for sql in [
+                "DELETE FROM jobs WHERE version = ?1",
+                "DELETE FROM usage WHERE version = ?1",
+                "UPDATE versions SET selected_max = 0 WHERE version = ?1",
+            ] {
+                tx.execute(sql, [version.label()])
+                    .map_err(while_trying_to(attempt))?;
+            }
+            Ok(())
+        })?;
+        stop::point("ledger.was_reset");
+        Ok(())
     }
 
-    /// Like [`Ledger::open`], but waits 100 ms for others instead of 5 s and
-    /// neither makes nor mends a file: for hooks and tools, which must not
-    /// keep an agent waiting. `None` when there is no file.
-    pub(crate) fn open_in_passing(_path: &Path) -> Result<Option<Self>, OpenError> {
-        todo!()
-    }
-
-    /// Opens for reading only, for `status`, `sessions` and `--dry-run`:
-    /// nothing is made, mended or changed. `None` when there is no file.
-    pub(crate) fn open_to_read(_path: &Path) -> Result<Option<Self>, OpenError> {
-        todo!()
-    }
-
-    /// Claims the extraction of one session whose newest record is
-    /// `updated_at`, if fewer than `running_max` are running over all
-    /// processes (reference 5.2).
-    pub(crate) fn claim_extraction(
+    /// One immediate transaction: waits for its turn first, so that what it
+    /// reads is still so when it writes.
+    fn immediate<T>(
         &mut self,
-        _version: MemoryVersion,
-        _thread_id: &ThreadId,
-        _updated_at: Timestamp,
-        _running_max: u32,
-        _demand: Demand,
-        _now: Timestamp,
-    ) -> Result<ExtractionClaim, LedgerError> {
-        todo!()
+        attempt: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let done = self.try_immediate(attempt, work);
+        done.map_err(|error| self.doubt(attempt, error))
     }
 
-    /// Claims the consolidation of one version (reference 6.2).
-    pub(crate) fn claim_consolidation(
+    fn try_immediate<T>(
         &mut self,
-        _version: MemoryVersion,
-        _pace: Pace,
-        _now: Timestamp,
-    ) -> Result<ConsolidationClaim, LedgerError> {
-        todo!()
+        attempt: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let tx = self
+            .connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_err(while_trying_to(attempt))?;
+        // A deleted file stays open for us. Nobody else would see our claim.
+        if fs::file_id(&self.path) != self.file_id {
+            return Err(LedgerError::Replaced { attempt });
+        }
+        let value = work(&tx)?;
+        tx.commit().map_err(while_trying_to(attempt))?;
+        Ok(value)
     }
 
-    /// Moves the end of a lease to one hour after `now`. Call it also right
-    /// before publishing: [`LedgerError::is_lost`] means stop.
-    pub(crate) fn renew(&mut self, _lease: &Lease, _now: Timestamp) -> Result<Lease, LedgerError> {
-        todo!()
-    }
-
-    /// Writes down how an extraction ended.
-    pub(crate) fn finish_extraction(
-        &mut self,
-        _lease: &Lease,
-        _end: ExtractionEnd,
-        _now: Timestamp,
-    ) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// Writes down how a consolidation ended.
-    pub(crate) fn finish_consolidation(
-        &mut self,
-        _lease: &Lease,
-        _end: ConsolidationEnd,
-        _now: Timestamp,
-    ) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// Says that there is something to consolidate: lifts a retry wait, not
-    /// the success cooldown (reference 6.2).
-    pub(crate) fn enqueue_consolidation(
-        &mut self,
-        _version: MemoryVersion,
-        _watermark: Timestamp,
-        _now: Timestamp,
-    ) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// All jobs of a version, consolidation first, then by thread id.
-    pub(crate) fn jobs(
+    fn while_trying_to(
         &self,
-        _version: MemoryVersion,
-        _now: Timestamp,
-    ) -> Result<Vec<Job>, LedgerError> {
-        todo!()
+        attempt: &'static str,
+    ) -> impl FnOnce(rusqlite::Error) -> LedgerError {
+        move |source| self.doubt(attempt, while_trying_to(attempt)(source))
     }
 
-    /// Success watermark by thread: what `select` needs to skip sessions that
-    /// are done (whole seconds).
-    pub(crate) fn extracted_until(
-        &self,
-        _version: MemoryVersion,
-    ) -> Result<BTreeMap<ThreadId, Timestamp>, LedgerError> {
-        todo!()
+    /// Leaves word for the next open when SQLite met damage: pages that
+    /// opening does not read may be the damaged ones.
+    fn doubt(&self, attempt: &'static str, error: LedgerError) -> LedgerError {
+        match error {
+            LedgerError::Sqlite { source, .. } if open::is_damage(&source) => {
+                // If even this cannot be written, the next call meets the same.
+                fs::create_new(&open::doubt_path(&self.path), b"").ok();
+                let path = self.path.clone();
+                LedgerError::Damaged { attempt, path }
+            }
+            error => error,
+        }
     }
+}
 
-    /// Whether a pass has settled this version with this ledger. Until then
-    /// every recap in the head tree counts as used now and nothing is pruned.
-    pub(crate) fn is_settled(&self, _version: MemoryVersion) -> Result<bool, LedgerError> {
-        todo!()
-    }
-
-    /// Marks the sessions of the head tree as used now and the version as
-    /// settled. The first pass with a new ledger calls this.
-    pub(crate) fn settle(
-        &mut self,
-        _version: MemoryVersion,
-        _head_threads: &[ThreadId],
-        _now: Timestamp,
-    ) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// Uses of all threads of a version.
-    pub(crate) fn usage(&self, _version: MemoryVersion) -> Result<UsageByThread, LedgerError> {
-        todo!()
-    }
-
-    /// Counts one answer of session `citing`: +1 for each distinct thread id
-    /// in it, once per answer however often it is told. `false` when it had
-    /// been counted before.
-    pub(crate) fn record_citation(
-        &mut self,
-        _version: MemoryVersion,
-        _citing: &ThreadId,
-        _citation: &Citation,
-        _now: Timestamp,
-    ) -> Result<bool, LedgerError> {
-        todo!()
-    }
-
-    /// Drops the extraction job and usage of one thread (reference 4.4).
-    pub(crate) fn forget_thread(
-        &mut self,
-        _version: MemoryVersion,
-        _thread_id: &ThreadId,
-    ) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// All marks, by path. `reader` is the version of the readers' code:
-    /// marks that another one made are left out.
-    pub(crate) fn marks(&self, _reader: u32) -> Result<BTreeMap<PathBuf, Mark<Raw>>, LedgerError> {
-        todo!()
-    }
-
-    /// Writes many marks in one transaction.
-    pub(crate) fn put_marks(&mut self, _marks: &[Mark], _reader: u32) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// Drops the marks of these files in one transaction.
-    pub(crate) fn forget_marks(&mut self, _paths: &[PathBuf]) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// Takes one call out of the day's budget, before the call is made.
-    pub(crate) fn take_call(
-        &mut self,
-        _model: &Redacted,
-        _limits: DayLimits,
-        _now: Timestamp,
-    ) -> Result<CallPermit, LedgerError> {
-        todo!()
-    }
-
-    /// Adds the tokens that a call turned out to cost.
-    pub(crate) fn add_tokens(
-        &mut self,
-        _model: &Redacted,
-        _tokens_in: u64,
-        _tokens_out: u64,
-        _now: Timestamp,
-    ) -> Result<(), LedgerError> {
-        todo!()
-    }
-
-    /// What was spent since `day` (`2026-12-01`), by day and model.
-    pub(crate) fn spend_since(&self, _day: &str) -> Result<Vec<Spend>, LedgerError> {
-        todo!()
-    }
-
-    /// Forgets jobs, usage and progress of a version (reference 10, reset).
-    /// Marks, spend and counted answers stay.
-    pub(crate) fn reset(&mut self, _version: MemoryVersion) -> Result<(), LedgerError> {
-        todo!()
+fn while_trying_to(attempt: &'static str) -> impl Fn(rusqlite::Error) -> LedgerError {
+    move |source| match source.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => LedgerError::Busy { attempt },
+        _ => LedgerError::Sqlite { attempt, source },
     }
 }

@@ -270,6 +270,78 @@ pub(crate) fn flush_folder(folder: &Path) -> Result<(), FsError> {
         .map_err(FsError::at("flush the folder", folder))
 }
 
+/// Moves a file within a file system, over what is there, and flushes the
+/// folder it goes to.
+///
+/// # Errors
+///
+/// When it cannot be moved.
+pub(crate) fn rename(from: &Path, to: &Path) -> Result<(), FsError> {
+    std::fs::rename(from, to).map_err(FsError::at("move", from))?;
+    flush_folder_of(to)
+}
+
+/// Whether anything, be it a dangling link, has this name.
+pub(crate) fn is_taken(path: &Path) -> bool {
+    std::fs::symlink_metadata(path).is_ok()
+}
+
+/// Tells a file from another one that took its name. `None` when there is
+/// none, or where the system has no such numbers.
+pub(crate) fn file_id(path: &Path) -> Option<(u64, u64)> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        None
+    }
+}
+
+/// Whether processes on this machine may share memory through files of this
+/// folder: not on network, FUSE and pass-through file systems. Unknown ones
+/// count as local.
+pub(crate) fn is_on_local_disk(folder: &Path) -> bool {
+    #[cfg(target_os = "linux")]
+    {
+        // statfs(2), linux/magic.h: NFS, SMB, CIFS, SMB2, FUSE, 9P, AFS, Ceph,
+        // Lustre, VirtualBox and HGFS shares.
+        const REMOTE: [u32; 11] = [
+            0x6969,
+            0x517B,
+            0xFF53_4D42,
+            0xFE53_4D42,
+            0x6573_5546,
+            0x0102_1997,
+            0x5346_414F,
+            0x00C3_6400,
+            0x0BD0_0BD0,
+            0x786F_4256,
+            0xBACB_ACBC,
+        ];
+        let Ok(found) = rustix::fs::statfs(folder) else {
+            return true;
+        };
+        // The width of `f_type` differs between machines; the numbers have 32 bits.
+        let bytes = found.f_type.to_ne_bytes();
+        let low = if cfg!(target_endian = "little") {
+            &bytes[..4]
+        } else {
+            &bytes[bytes.len() - 4..]
+        };
+        !REMOTE.iter().any(|magic| magic.to_ne_bytes() == low)
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = folder;
+        true
+    }
+}
+
 /// Size and time of change of a regular file; `None` for anything else.
 pub(crate) fn size_and_time(path: &Path) -> Option<(u64, Timestamp)> {
     let metadata = std::fs::symlink_metadata(path).ok()?;

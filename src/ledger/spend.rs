@@ -1,0 +1,143 @@
+//! What models were asked, by day, and the day's hard limits.
+
+use rusqlite::params;
+
+use crate::domain::text::Redacted;
+use crate::domain::time::Timestamp;
+use crate::ledger::error::LedgerError;
+use crate::ledger::{Ledger, while_trying_to};
+use crate::sys::stop;
+
+const DAY_SECONDS: i64 = 86_400;
+
+/// Most tokens that one call is taken to have cost, whatever it claims.
+const TOKENS_PER_CALL_MAX: u64 = 1_000_000_000;
+
+/// What a model was asked on one day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Spend {
+    /// `2026-12-01`, UTC.
+    pub(crate) day: String,
+    pub(crate) model: String,
+    pub(crate) calls: u64,
+    pub(crate) tokens_in: u64,
+    pub(crate) tokens_out: u64,
+}
+
+/// Hard limits of one day over all models; `None` is no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct DayLimits {
+    pub(crate) calls_max: Option<u64>,
+    pub(crate) tokens_max: Option<u64>,
+}
+
+/// Whether a call may be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CallPermit {
+    /// It is counted already.
+    Granted,
+    /// The day's calls are used up until then.
+    CallsUsedUp { until: Timestamp },
+    /// The day's tokens are used up until then.
+    TokensUsedUp { until: Timestamp },
+}
+
+impl Ledger {
+    /// Takes one call out of the day's budget, before the call is made, so
+    /// that processes at once cannot overdraw it.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite fails; then no call may be made.
+    pub(crate) fn take_call(
+        &mut self,
+        model: &Redacted,
+        limits: DayLimits,
+        now: Timestamp,
+    ) -> Result<CallPermit, LedgerError> {
+        let attempt = "count a call";
+        let day = now.date();
+        let until = Timestamp::from_seconds(
+            (now.seconds().div_euclid(DAY_SECONDS) + 1).saturating_mul(DAY_SECONDS),
+        );
+        let permit = self.immediate(attempt, |tx| {
+            let sql = "SELECT ifnull(sum(calls), 0), ifnull(sum(tokens_in + tokens_out), 0)
+                 FROM spend WHERE day = ?1";
+            let (calls, tokens): (i64, i64) = tx
+                .query_row(sql, [&day], |row| Ok((row.get(0)?, row.get(1)?)))
+                .map_err(while_trying_to(attempt))?;
+            if limits.calls_max.is_some_and(|most| most <= unsigned(calls)) {
+                return Ok(CallPermit::CallsUsedUp { until });
+            }
+            if (limits.tokens_max).is_some_and(|most| most <= unsigned(tokens)) {
+                return Ok(CallPermit::TokensUsedUp { until });
+            }
+            let sql = "INSERT INTO spend (day, model, calls, tokens_in, tokens_out)
+                 VALUES (?1, ?2, 1, 0, 0) ON CONFLICT DO UPDATE SET calls = calls + 1";
+            tx.execute(sql, [day.as_str(), model.as_str()])
+                .map_err(while_trying_to(attempt))?;
+            Ok(CallPermit::Granted)
+        })?;
+        stop::point("ledger.call_taken");
+        Ok(permit)
+    }
+
+    /// Adds the tokens that a call turned out to cost.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite fails.
+    pub(crate) fn add_tokens(
+        &mut self,
+        model: &Redacted,
+        tokens_in: u64,
+        tokens_out: u64,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let attempt = "count tokens";
+        // A count that no call can reach would overflow the day's sum.
+        let signed = |tokens: u64| i64::try_from(tokens.min(TOKENS_PER_CALL_MAX)).unwrap_or(0);
+        self.immediate(attempt, |tx| {
+            let sql = "INSERT INTO spend (day, model, calls, tokens_in, tokens_out)
+                 VALUES (?1, ?2, 0, ?3, ?4) ON CONFLICT DO UPDATE SET
+                   tokens_in = tokens_in + excluded.tokens_in,
+                   tokens_out = tokens_out + excluded.tokens_out";
+            let values = params![
+                now.date(),
+                model.as_str(),
+                signed(tokens_in),
+                signed(tokens_out)
+            ];
+            tx.execute(sql, values).map_err(while_trying_to(attempt))?;
+            Ok(())
+        })
+    }
+
+    /// What was spent since `day` (`2026-12-01`, inclusive), by day and model.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite fails.
+    pub(crate) fn spend_since(&self, day: &str) -> Result<Vec<Spend>, LedgerError> {
+        let read = || -> rusqlite::Result<Vec<Spend>> {
+            let sql = "SELECT day, model, calls, tokens_in, tokens_out FROM spend
+                 WHERE ?1 <= day ORDER BY day, model";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let rows = statement.query_map([day], |row| {
+                Ok(Spend {
+                    day: row.get(0)?,
+                    model: row.get(1)?,
+                    calls: unsigned(row.get(2)?),
+                    tokens_in: unsigned(row.get(3)?),
+                    tokens_out: unsigned(row.get(4)?),
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(self.while_trying_to("read what was spent"))
+    }
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
