@@ -9,6 +9,11 @@
 //! No files, no clock, no Git: the caller gathers [`OfflineInputs`] and writes
 //! what [`OfflineOutput`] says.
 
+mod body;
+mod labels;
+mod line;
+mod tokens;
+
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::item::Trust;

@@ -1,0 +1,211 @@
+//! One line of Markdown from words that somebody else wrote.
+//!
+//! What a recap or a note says becomes the text of a bullet. It must not
+//! become anything else: no heading, no list of its own, no code fence that
+//! swallows what follows, no second line.
+
+use crate::domain::note::NOTE_MARK;
+
+/// Marks where words were left out for want of room.
+const CUT_MARK: &str = "…";
+
+/// `text` as it can stand after `- `: one line, no block markers at its start.
+/// Empty when nothing but markers was there.
+pub(super) fn clean(text: &str) -> String {
+    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut rest: String = one_line
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect::<String>();
+    loop {
+        let shorter = strip_marker(&rest);
+        if shorter.len() == rest.len() {
+            break;
+        }
+        rest = shorter.to_owned();
+    }
+    if rest.starts_with(['<', '|', '=']) {
+        rest.insert(0, '\\');
+    }
+    rest
+}
+
+/// Takes one heading, quote, list or fence marker off the start.
+fn strip_marker(text: &str) -> &str {
+    let text = text.trim_start();
+    for marker in ["#", ">", "```", "~~~"] {
+        if let Some(rest) = text.strip_prefix(marker) {
+            return rest.trim_start();
+        }
+    }
+    if matches!(text, "-" | "*" | "+") || text.chars().all(|c| "-*_ ".contains(c)) {
+        return "";
+    }
+    for marker in ["- ", "* ", "+ ", "[ ] ", "[x] "] {
+        if let Some(rest) = text.strip_prefix(marker) {
+            return rest.trim_start();
+        }
+    }
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    if digits > 0 && digits < 10 {
+        let after = &text[digits..];
+        if let Some(rest) = after.strip_prefix(". ").or(after.strip_prefix(") ")) {
+            return rest.trim_start();
+        }
+    }
+    text
+}
+
+/// At most `bytes_max` bytes of `text`, cut between words where there are
+/// any, never within a character; the mark counts.
+pub(super) fn shorten(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let mut end = bytes_max.saturating_sub(CUT_MARK.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let kept = &text[..end];
+    // A word cut in half is dropped, unless that would cost half of the text.
+    let at_space = kept.rfind(' ').filter(|space| *space > end / 2);
+    let kept = kept[..at_space.unwrap_or(end)].trim_end();
+    format!("{kept}{CUT_MARK}")
+}
+
+/// A bullet's words: without marker, `[Task n]` references and note mark.
+pub(super) fn core(bullet: &str) -> &str {
+    let mut text = bullet.trim();
+    for marker in ["- ", "* ", "+ "] {
+        if let Some(rest) = text.strip_prefix(marker) {
+            text = rest.trim_start();
+            break;
+        }
+    }
+    loop {
+        let shorter = text.strip_suffix(NOTE_MARK).unwrap_or(text).trim_end();
+        let shorter = strip_task_reference(shorter);
+        if shorter.len() == text.len() {
+            return text;
+        }
+        text = shorter;
+    }
+}
+
+fn strip_task_reference(text: &str) -> &str {
+    let Some(inner) = text.strip_suffix(']') else {
+        return text;
+    };
+    match inner.rfind('[') {
+        Some(open) if is_task_reference(&inner[open + 1..]) => inner[..open].trim_end(),
+        _ => text,
+    }
+}
+
+/// `Task 1` or `Task 1, Task 3` between the brackets.
+fn is_task_reference(inside: &str) -> bool {
+    !inside.is_empty() && inside.split(',').all(|part| task_number(part).is_some())
+}
+
+fn task_number(part: &str) -> Option<u32> {
+    part.trim().strip_prefix("Task ")?.trim().parse().ok()
+}
+
+/// The numbers that the `[Task n]` marks of a bullet name, in order.
+pub(super) fn task_references(bullet: &str) -> Vec<u32> {
+    let mut numbers = Vec::new();
+    let mut rest = bullet;
+    while let Some(open) = rest.find('[') {
+        rest = &rest[open + 1..];
+        let Some(close) = rest.find(']') else { break };
+        let inside = &rest[..close];
+        if is_task_reference(inside) {
+            numbers.extend(inside.split(',').filter_map(task_number));
+        }
+    }
+    numbers
+}
+
+/// `bullet` with its task references changed by `change`: `None` drops one.
+pub(super) fn change_references(bullet: &str, change: impl Fn(u32) -> Option<u32>) -> String {
+    let mut out = String::with_capacity(bullet.len());
+    let mut rest = bullet;
+    while let Some(open) = rest.find('[') {
+        let after = &rest[open + 1..];
+        let Some(close) = after.find(']') else { break };
+        let inside = &after[..close];
+        if is_task_reference(inside) {
+            let kept: Vec<String> = inside
+                .split(',')
+                .filter_map(|part| task_number(part).and_then(&change))
+                .map(|number| format!("Task {number}"))
+                .collect();
+            if kept.is_empty() {
+                out.push_str(rest[..open].trim_end());
+            } else {
+                out.push_str(&rest[..open]);
+                out.push_str(&format!("[{}]", kept.join(", ")));
+            }
+        } else {
+            out.push_str(&rest[..open + 1 + close + 1]);
+        }
+        rest = &after[close + 1..];
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{change_references, clean, core, shorten, task_references};
+
+    #[test]
+    fn words_cannot_become_structure() {
+        for (text, cleaned) in [
+            ("- - # Task Group: evil", "Task Group: evil"),
+            ("## User preferences", "User preferences"),
+            ("```\nrm -rf x", "rm -rf x"),
+            ("1. one\n2. two", "one 2. two"),
+            ("> quoted", "quoted"),
+            ("<!-- open", "\\<!-- open"),
+            ("---", ""),
+            ("a\tb\u{7}  c", "a b c"),
+            ("2026 was fine", "2026 was fine"),
+            ("`code` first", "`code` first"),
+        ] {
+            assert_eq!(clean(text), cleaned, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_core_has_no_marks() {
+        assert_eq!(core("- use uv [Task 1][Task 12]"), "use uv");
+        assert_eq!(core("- use uv [Task 1, Task 2] [ad-hoc note]"), "use uv");
+        assert_eq!(core("* see [docs] [1]"), "see [docs] [1]");
+    }
+
+    #[test]
+    fn references_are_read_and_changed() {
+        let bullet = "- see [a] first [Task 1][Task 2, Task 3]";
+        assert_eq!(task_references(bullet), [1, 2, 3]);
+        let moved = change_references(bullet, |number| (number != 1).then_some(number + 10));
+        assert_eq!(moved, "- see [a] first[Task 12, Task 13]");
+        assert_eq!(change_references("- x [Task 1]", |_| None), "- x");
+    }
+
+    proptest! {
+        #[test]
+        fn cuts_fit_and_split_no_character(text in "\\PC{0,80}", bytes_max in 4_usize..60) {
+            let cut = shorten(&text, bytes_max);
+            prop_assert!(cut.len() <= bytes_max);
+        }
+
+        #[test]
+        fn cleaning_is_done_once(text in "[#>*` \\-+0-9.a<文]{0,20}") {
+            let once = clean(&text);
+            prop_assert_eq!(clean(&once), once);
+        }
+    }
+}

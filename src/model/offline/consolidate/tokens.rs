@@ -1,0 +1,508 @@
+//! Which statements say the same, which ones disagree, and which one a note means.
+//!
+//! Texts are compared as sets of tokens: words where a script puts spaces
+//! between them, pairs of neighbouring characters where it does not. Case,
+//! Unicode form and punctuation do not count. *Values* (numbers, paths, flags,
+//! code) are looked at apart: two statements with different values are never
+//! the same, and may be a contradiction.
+//!
+//! # Limits
+//!
+//! [`NearIndex`] finds all texts above its threshold without comparing each
+//! pair: two sets that are that alike share at least one of the few rarest
+//! tokens of either (prefix filtering), so only those are posted and looked up.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use unicode_normalization::UnicodeNormalization as _;
+
+use crate::text::cues::is_unspaced;
+
+/// Least share of common tokens with which two statements are one.
+pub(super) const SAME_STATEMENT: f64 = 0.8;
+
+/// Least share of common tokens with which two task titles name one task.
+pub(super) const SAME_TASK: f64 = 0.75;
+
+/// Statements with fewer tokens are one only when they are equal.
+const TOKENS_MIN: usize = 4;
+
+/// A value that stands before this share of a statement names its subject
+/// ("chapter 2 is …"), not what is said of it ("… is on port 8080").
+const VALUE_PLACE_MIN: f64 = 0.35;
+
+/// A text as it is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Features {
+    /// Folded words, one space between them: equal texts are equal here.
+    pub(super) folded: String,
+    /// Hashes of the tokens, sorted, without repeats.
+    pub(super) tokens: Vec<u64>,
+    /// Numbers, paths, flags, code: in order of appearance.
+    values: Vec<Value>,
+    chars: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Value {
+    text: String,
+    has_digit: bool,
+    /// Characters before it.
+    at: usize,
+}
+
+impl Features {
+    pub(super) fn of(text: &str) -> Self {
+        let folded_text = fold(text);
+        let words = words(&folded_text);
+        let mut tokens: Vec<u64> = words.iter().flat_map(|word| tokens_of(word)).collect();
+        tokens.sort_unstable();
+        tokens.dedup();
+        Self {
+            folded: words.join(" "),
+            tokens,
+            values: values(&folded_text),
+            chars: folded_text.chars().count(),
+        }
+    }
+
+    /// Says the same, perhaps in slightly other words.
+    pub(super) fn is_same_as(&self, other: &Self) -> bool {
+        if self.folded == other.folded {
+            return true;
+        }
+        self.tokens.len().min(other.tokens.len()) >= TOKENS_MIN
+            && self.value_set() == other.value_set()
+            && share(&self.tokens, &other.tokens) >= SAME_STATEMENT
+    }
+
+    /// Gives the same subject another value: `port is 8080`, `port is 9090`.
+    pub(super) fn contradicts(&self, other: &Self) -> bool {
+        if self.values.len() != other.values.len() {
+            return false;
+        }
+        let mut differing = self
+            .values
+            .iter()
+            .zip(&other.values)
+            .filter(|(left, right)| left.text != right.text);
+        let (Some((left, right)), None) = (differing.next(), differing.next()) else {
+            return false;
+        };
+        left.has_digit
+            && right.has_digit
+            && is_said_late(left, self.chars)
+            && is_said_late(right, other.chars)
+            && self.is_same_but_for(left, other, right)
+    }
+
+    fn is_same_but_for(&self, value: &Value, other: &Self, other_value: &Value) -> bool {
+        let left = self.tokens_without(value);
+        let right = other.tokens_without(other_value);
+        !left.is_empty() && share(&left, &right) >= SAME_STATEMENT
+    }
+
+    fn tokens_without(&self, value: &Value) -> Vec<u64> {
+        let gone: BTreeSet<u64> = words(&value.text)
+            .iter()
+            .flat_map(|word| tokens_of(word))
+            .collect();
+        let mut left = self.tokens.clone();
+        left.retain(|token| !gone.contains(token));
+        left
+    }
+
+    /// Where contradicting statements meet: its text without numbers.
+    pub(super) fn subject(&self) -> Self {
+        let mut text = String::new();
+        for word in self.folded.split(' ') {
+            if !word.contains(|c: char| c.is_ascii_digit()) {
+                text.push_str(word);
+                text.push(' ');
+            }
+        }
+        Self::of(&text)
+    }
+
+    fn value_set(&self) -> BTreeSet<&str> {
+        self.values
+            .iter()
+            .map(|value| value.text.as_str())
+            .collect()
+    }
+}
+
+fn is_said_late(value: &Value, chars: usize) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "lengths of short texts")]
+    let place = value.at as f64 / chars.max(1) as f64;
+    place >= VALUE_PLACE_MIN
+}
+
+/// Common tokens among all tokens of both, 0 to 1 (Jaccard).
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "counts of tokens in short texts"
+)]
+pub(super) fn share(left: &[u64], right: &[u64]) -> f64 {
+    let common = common(left, right);
+    let all = left.len() + right.len() - common;
+    if all == 0 {
+        return 0.0;
+    }
+    common as f64 / all as f64
+}
+
+fn common(left: &[u64], right: &[u64]) -> usize {
+    let (mut i, mut j, mut common) = (0, 0, 0);
+    while i < left.len() && j < right.len() {
+        match left[i].cmp(&right[j]) {
+            std::cmp::Ordering::Less => i += 1,
+            std::cmp::Ordering::Greater => j += 1,
+            std::cmp::Ordering::Equal => {
+                common += 1;
+                i += 1;
+                j += 1;
+            }
+        }
+    }
+    common
+}
+
+/// Lower case, composed, full-width forms made plain.
+fn fold(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    text.nfkc().flat_map(char::to_lowercase).collect()
+}
+
+fn words(folded: &str) -> Vec<&str> {
+    folded
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .collect()
+}
+
+/// A word is one token; a run of a script without spaces is its pairs.
+fn tokens_of(word: &str) -> Vec<u64> {
+    if !word.contains(is_unspaced) {
+        return vec![hash(word)];
+    }
+    let mut tokens = Vec::new();
+    for run in runs(word) {
+        let chars: Vec<(usize, char)> = run.char_indices().collect();
+        if chars.len() < 2 || !is_unspaced(chars[0].1) {
+            tokens.push(hash(run));
+            continue;
+        }
+        for pair in chars.windows(2) {
+            let end = pair[1].0 + pair[1].1.len_utf8();
+            tokens.push(hash(&run[pair[0].0..end]));
+        }
+    }
+    tokens
+}
+
+/// Splits a word where its script changes between spaced and unspaced.
+fn runs(word: &str) -> Vec<&str> {
+    let mut runs = Vec::new();
+    let mut start = 0;
+    let mut last: Option<bool> = None;
+    for (at, c) in word.char_indices() {
+        let unspaced = is_unspaced(c);
+        if last.is_some_and(|last| last != unspaced) {
+            runs.push(&word[start..at]);
+            start = at;
+        }
+        last = Some(unspaced);
+    }
+    runs.push(&word[start..]);
+    runs
+}
+
+/// FNV-1a: the same on every machine and with every compiler.
+fn hash(token: &str) -> u64 {
+    token.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn values(folded: &str) -> Vec<Value> {
+    let mut values = Vec::new();
+    let mut run = String::new();
+    let mut run_at = 0;
+    // One more character than there are ends the last run.
+    for (at, c) in folded.chars().chain([' ']).enumerate() {
+        if c.is_ascii_graphic() {
+            if run.is_empty() {
+                run_at = at;
+            }
+            run.push(c);
+        } else if !run.is_empty() {
+            values.extend(value(&run, run_at));
+            run.clear();
+        }
+    }
+    values
+}
+
+fn value(run: &str, at: usize) -> Option<Value> {
+    let text = run.trim_matches(|c: char| !c.is_ascii_alphanumeric() && !"/-~$@#".contains(c));
+    let has_digit = text.contains(|c: char| c.is_ascii_digit());
+    let is_code = text.contains(['/', '_', '=', '@', '\\', '$', '#'])
+        || text.contains("::")
+        || text.starts_with('-')
+        || has_inner_dot(text);
+    (has_digit || is_code).then(|| Value {
+        text: text.to_owned(),
+        has_digit,
+        at,
+    })
+}
+
+/// `a.rs` or `example.org`, not the end of a sentence.
+fn has_inner_dot(text: &str) -> bool {
+    text.split_once('.')
+        .is_some_and(|(before, after)| !before.is_empty() && !after.is_empty())
+}
+
+/// Texts that can be asked for their near-equals.
+pub(super) struct NearIndex {
+    threshold: f64,
+    /// In how many texts each token stands.
+    frequency: HashMap<u64, u32>,
+    posted: HashMap<u64, Vec<usize>>,
+    sets: Vec<Vec<u64>>,
+}
+
+impl NearIndex {
+    /// `all` are the texts that will come, or a sample of them: only speed
+    /// depends on it.
+    pub(super) fn new<'a>(threshold: f64, all: impl Iterator<Item = &'a Features>) -> Self {
+        let mut frequency = HashMap::new();
+        for features in all {
+            for token in &features.tokens {
+                *frequency.entry(*token).or_default() += 1;
+            }
+        }
+        Self {
+            threshold,
+            frequency,
+            posted: HashMap::new(),
+            sets: Vec::new(),
+        }
+    }
+
+    /// Adds a text and gives it the next index, from 0.
+    pub(super) fn insert(&mut self, features: &Features) -> usize {
+        let index = self.sets.len();
+        for token in self.prefix(&features.tokens) {
+            self.posted.entry(token).or_default().push(index);
+        }
+        self.sets.push(features.tokens.clone());
+        index
+    }
+
+    /// Indexes of texts above the threshold, with their shares: the most
+    /// alike first, the earlier first among equals.
+    pub(super) fn near(&self, features: &Features) -> Vec<usize> {
+        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
+        for token in self.prefix(&features.tokens) {
+            for index in self.posted.get(&token).into_iter().flatten() {
+                if !found.contains_key(index) {
+                    found.insert(*index, share(&features.tokens, &self.sets[*index]));
+                }
+            }
+        }
+        let mut near: Vec<(usize, f64)> = found
+            .into_iter()
+            .filter(|(_, share)| *share >= self.threshold)
+            .collect();
+        near.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+        near.into_iter().map(|(index, _)| index).collect()
+    }
+
+    /// The rarest tokens, as many as a near-equal cannot all do without.
+    fn prefix(&self, tokens: &[u64]) -> Vec<u64> {
+        let mut ordered = tokens.to_vec();
+        ordered.sort_by_key(|token| (self.frequency.get(token).copied().unwrap_or(0), *token));
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a share of a small count"
+        )]
+        let needed = (self.threshold * tokens.len() as f64 - 1e-9).ceil() as usize;
+        ordered.truncate(tokens.len() + 1 - needed.min(tokens.len()).max(1));
+        ordered
+    }
+}
+
+/// How well a note's words and an entry fit, judged among many entries: a
+/// word that few entries have says more than one that stands everywhere.
+pub(super) struct Matcher {
+    frequency: HashMap<u64, u32>,
+    entries: usize,
+}
+
+impl Matcher {
+    pub(super) fn new<'a>(entries: impl Iterator<Item = &'a Features>) -> Self {
+        let mut frequency = HashMap::new();
+        let mut count = 0;
+        for features in entries {
+            count += 1;
+            for token in &features.tokens {
+                *frequency.entry(*token).or_default() += 1;
+            }
+        }
+        Self {
+            frequency,
+            entries: count,
+        }
+    }
+
+    /// The part of `inner`'s weight that `outer` has too, 0 to 1. Words that
+    /// no entry has weigh nothing: they are the note's way of asking.
+    pub(super) fn part_of(&self, inner: &Features, outer: &Features) -> f64 {
+        let mut whole = 0.0;
+        let mut common = 0.0;
+        for token in &inner.tokens {
+            let weight = self.weight(*token);
+            whole += weight;
+            if outer.tokens.binary_search(token).is_ok() {
+                common += weight;
+            }
+        }
+        if whole <= 0.0 {
+            return 0.0;
+        }
+        common / whole
+    }
+
+    /// The share of tokens of `features` that any entry has.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of tokens in short texts"
+    )]
+    pub(super) fn known_part(&self, features: &Features) -> f64 {
+        let known = features
+            .tokens
+            .iter()
+            .filter(|token| self.frequency.contains_key(token))
+            .count();
+        known as f64 / features.tokens.len().max(1) as f64
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "counts of entries")]
+    fn weight(&self, token: u64) -> f64 {
+        let frequency = self.frequency.get(&token).copied().unwrap_or(0);
+        if frequency == 0 {
+            return 0.0;
+        }
+        (1.0 + self.entries as f64 / f64::from(frequency)).ln()
+    }
+}
+
+/// Tokens that two texts have in common.
+pub(super) fn common_tokens(left: &Features, right: &Features) -> usize {
+    common(&left.tokens, &right.tokens)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Features, NearIndex, SAME_STATEMENT, share};
+
+    #[test]
+    fn near_equal_statements_are_one_and_values_keep_them_apart() {
+        for (left, right, same) in [
+            ("Use uv, not pip.", "use UV not pip", true),
+            ("Ｕｓｅ uv", "use uv", true),
+            (
+                "run the tests with make check before each commit please",
+                "run the tests with make check before each commit",
+                true,
+            ),
+            (
+                "run the tests before each commit with `a.sh`",
+                "run the tests before each commit with `b.sh`",
+                false,
+            ),
+            ("uses tabs", "uses spaces", false),
+            (
+                "提交前总是先运行测试脚本",
+                "提交前总是先运行测试脚本。",
+                true,
+            ),
+            (
+                "コミットの前に必ずテストを実行してください",
+                "コミットの前に必ずテストを実行して",
+                true,
+            ),
+            ("提交前总是先运行测试脚本", "部署前总是先备份数据库", false),
+        ] {
+            let (a, b) = (Features::of(left), Features::of(right));
+            assert_eq!(a.is_same_as(&b), same, "{left} / {right}");
+            assert_eq!(b.is_same_as(&a), same, "{right} / {left}");
+        }
+    }
+
+    #[test]
+    fn another_value_for_the_same_subject_contradicts() {
+        for (left, right, contradicts) in [
+            (
+                "the dev server runs on port 8080",
+                "The dev server runs on port 9090",
+                true,
+            ),
+            ("port: 8080", "port: 9090", true),
+            ("端口是8080", "端口是9090", true),
+            (
+                "開発サーバーのポートは8080です",
+                "開発サーバーのポートは9090です",
+                true,
+            ),
+            ("Der Port ist 8080", "Der Port ist 9090", true),
+            (
+                "chapter 1 is in intro.md",
+                "chapter 2 is in intro.md",
+                false,
+            ),
+            (
+                "the dev server runs on port 8080",
+                "the dev server runs on port 8080",
+                false,
+            ),
+            ("the parser is in a.rs", "the parser is in b.rs", false),
+            (
+                "the API listens on 8080",
+                "the database listens on 5432",
+                false,
+            ),
+        ] {
+            let (a, b) = (Features::of(left), Features::of(right));
+            assert_eq!(a.contradicts(&b), contradicts, "{left} / {right}");
+            assert_eq!(b.contradicts(&a), contradicts, "{right} / {left}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_index_finds_what_comparing_each_pair_finds(
+            texts in prop::collection::vec("[a-f]( [a-f]){3,8}", 1..40)
+        ) {
+            let all: Vec<Features> = texts.iter().map(|text| Features::of(text)).collect();
+            let mut index = NearIndex::new(SAME_STATEMENT, all.iter());
+            for (count, features) in all.iter().enumerate() {
+                let mut found = index.near(features);
+                found.sort_unstable();
+                let expected: Vec<usize> = (0..count)
+                    .filter(|other| share(&features.tokens, &all[*other].tokens) >= SAME_STATEMENT)
+                    .collect();
+                prop_assert_eq!(found, expected);
+                index.insert(features);
+            }
+        }
+    }
+}
