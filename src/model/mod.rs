@@ -142,7 +142,7 @@ pub(crate) struct ConsolidationRequest<'a> {
     pub(crate) prompt: Redacted,
     /// What came, changed or left since the last baseline, inputs only. The
     /// new versions are in staging.
-    pub(crate) changes: &'a [StagedChange],
+    pub(crate) changes: &'a [ChangedInput],
     pub(crate) withheld: &'a [Withheld],
     /// Entries that a person wrote or reworded: only a note may change them.
     pub(crate) person_entries: &'a [Entry],
@@ -152,16 +152,6 @@ pub(crate) struct ConsolidationRequest<'a> {
     /// Renews the lease; `false` means stop at once. To be called at least
     /// every [`crate::domain::limits::LEASE_RENEW_SECONDS`].
     pub(crate) keep_going: &'a (dyn Fn() -> bool + Sync),
-}
-
-/// An input that is in staging in another version than the last baseline
-/// consumed, or not any more.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StagedChange {
-    pub(crate) path: TreePath,
-    /// The text that the last baseline consumed: `None` when none did, or
-    /// when that baseline was reverted.
-    pub(crate) before: Option<Raw>,
 }
 
 /// An input that came, changed or went since the last baseline.

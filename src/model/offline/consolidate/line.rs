@@ -73,6 +73,30 @@ pub(super) fn shorten(text: &str, bytes_max: usize) -> String {
     format!("{kept}{CUT_MARK}")
 }
 
+/// `text` without the places of its evidence: `(line 12)`, `(lines 3-9)`,
+/// `(line 2:17)`. They differ from session to session where the words do not.
+pub(super) fn without_evidence(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find("(line") {
+        let after = &rest[open + "(line".len()..];
+        let Some(close) = after.find(')') else { break };
+        let inside = after[..close].strip_prefix('s').unwrap_or(&after[..close]);
+        let is_place = inside.chars().any(|c| c.is_ascii_digit())
+            && inside
+                .chars()
+                .all(|c| c.is_ascii_digit() || " ,-–:".contains(c));
+        if is_place {
+            out.push_str(rest[..open].trim_end());
+        } else {
+            out.push_str(&rest[..open + "(line".len() + close + 1]);
+        }
+        rest = &after[close + 1..];
+    }
+    out.push_str(rest);
+    out.trim().to_owned()
+}
+
 /// A bullet's words: without marker, `[Task n]` references and note mark.
 pub(super) fn core(bullet: &str) -> &str {
     let mut text = bullet.trim();
@@ -159,7 +183,7 @@ pub(super) fn change_references(bullet: &str, change: impl Fn(u32) -> Option<u32
 mod tests {
     use proptest::prelude::*;
 
-    use super::{change_references, clean, core, shorten, task_references};
+    use super::{change_references, clean, core, shorten, task_references, without_evidence};
 
     #[test]
     fn words_cannot_become_structure() {
@@ -193,6 +217,22 @@ mod tests {
         let moved = change_references(bullet, |number| (number != 1).then_some(number + 10));
         assert_eq!(moved, "- see [a] first[Task 12, Task 13]");
         assert_eq!(change_references("- x [Task 1]", |_| None), "- x");
+    }
+
+    #[test]
+    fn places_of_evidence_go_and_other_brackets_stay() {
+        for (text, bare) in [
+            ("\"use uv\" (line 33)", "\"use uv\""),
+            (
+                "`a` failed (line 2:17): x; then `b` worked (lines 4-9)",
+                "`a` failed: x; then `b` worked",
+            ),
+            ("a (line of code)", "a (line of code)"),
+            ("success (line 5: passed)", "success (line 5: passed)"),
+            ("open (line 4", "open (line 4"),
+        ] {
+            assert_eq!(without_evidence(text), bare);
+        }
     }
 
     proptest! {

@@ -10,6 +10,8 @@
 //! what [`OfflineOutput`] says.
 
 mod body;
+mod facts;
+mod gate;
 mod labels;
 mod line;
 mod tokens;

@@ -115,11 +115,17 @@ impl Features {
     /// Where contradicting statements meet: its text without numbers.
     pub(super) fn subject(&self) -> Self {
         let mut text = String::new();
-        for word in self.folded.split(' ') {
-            if !word.contains(|c: char| c.is_ascii_digit()) {
-                text.push_str(word);
-                text.push(' ');
+        let mut run = String::new();
+        for c in self.folded.chars().chain([' ']) {
+            if c.is_ascii_alphanumeric() {
+                run.push(c);
+                continue;
             }
+            if !run.contains(|c: char| c.is_ascii_digit()) {
+                text.push_str(&run);
+            }
+            run.clear();
+            text.push(c);
         }
         Self::of(&text)
     }
