@@ -190,6 +190,49 @@ pub(crate) fn create_new(path: &Path, bytes: &[u8]) -> Result<bool, FsError> {
     }
 }
 
+/// Writes a file that may be lost: not flushed, not atomic, mode 0600, or
+/// 0700 when `executable`. For staging and caches; refuses to write through a
+/// symbolic link.
+///
+/// # Errors
+///
+/// When the file cannot be written.
+pub(crate) fn write_unflushed(path: &Path, bytes: &[u8], executable: bool) -> Result<(), FsError> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = rustix::fs::OFlags::NOFOLLOW;
+        options
+            .mode(if executable { 0o700 } else { 0o600 })
+            .custom_flags(i32::try_from(flags.bits()).expect("open flags fit an int"));
+    }
+    let written = options
+        .open(path)
+        .and_then(|mut file| file.write_all(bytes));
+    written.map_err(FsError::at("write", path))
+}
+
+/// Whether the owner may execute the file; never where there is no such bit.
+pub(crate) fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let metadata = std::fs::symlink_metadata(path);
+        return metadata.is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0);
+    }
+    #[cfg(not(unix))]
+    false
+}
+
+/// When a folder's list of names last changed; `None` when there is no such
+/// folder.
+pub(crate) fn folder_modified(path: &Path) -> Option<Timestamp> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    metadata.is_dir().then(|| modified(&metadata))
+}
+
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
