@@ -154,6 +154,16 @@ pub(crate) struct ConsolidationRequest<'a> {
     pub(crate) keep_going: &'a (dyn Fn() -> bool + Sync),
 }
 
+/// An input that came, changed or went since the last baseline.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ChangedInput {
+    pub(crate) path: TreePath,
+    /// The version that a baseline consumed before; `None` for a new input.
+    pub(crate) old: Option<Raw>,
+    /// It is not in staging any more.
+    pub(crate) is_removed: bool,
+}
+
 /// What a worker says about its work. Nothing in it is taken as proof.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WorkerReport {
