@@ -115,6 +115,14 @@ impl Extractions {
         todo!()
     }
 
+    /// Stores a recap that a person or tool put or changed in a memory
+    /// folder, with `adopted_at` as the header says. It also replaces one of
+    /// ours of the same session time, whose `raw_memory` and `extracted_at`
+    /// it keeps where it has none; only a newer `updated_at` stays.
+    pub(crate) fn adopt(&self, _lock: &FileLock, _recap: &Recap) -> Result<Stored, RecapsError> {
+        todo!()
+    }
+
     /// Removes all files of a thread; says how many.
     pub(crate) fn remove_thread(
         &self,
