@@ -26,3 +26,4 @@ pub(crate) mod text;
 pub(crate) mod time;
 pub(crate) mod version;
 pub(crate) mod withheld;
+pub(crate) mod yaml_guard;

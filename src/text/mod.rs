@@ -5,7 +5,12 @@
 //! No I/O, no clock. What a file means for memory as a whole is judged in
 //! `validate`; which entries are withheld is loaded by `notes`.
 
+pub(crate) mod citation;
 pub(crate) mod cues;
+pub(crate) mod header;
+pub(crate) mod note;
+pub(crate) mod recap;
 pub(crate) mod recap_name;
 pub(crate) mod redact;
+pub(crate) mod terminal;
 pub(crate) mod truncate;
