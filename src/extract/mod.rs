@@ -1,3 +1,4 @@
 //! From sessions to recaps.
 
+pub(crate) mod reply;
 pub(crate) mod select;

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
-use crate::domain::item::Item;
+use crate::domain::item::{Item, Trust};
 use crate::domain::path::TreePath;
 use crate::domain::session::Agent;
 use crate::domain::text::{Raw, Redacted};
@@ -94,6 +94,9 @@ pub(crate) struct SessionFacts {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
     pub(crate) text: Raw,
+    /// Lowest trust of what the reply rests on, where the back end can tell;
+    /// `None` leaves it to what the session holds.
+    pub(crate) rests_on: Option<Trust>,
     pub(crate) tokens: Tokens,
 }
 

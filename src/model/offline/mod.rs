@@ -4,6 +4,7 @@
 //! give the same bytes on every machine, without a network or a key.
 
 pub(crate) mod consolidate;
+pub(crate) mod extract;
 pub(crate) mod shape;
 
 use crate::domain::text::Redacted;
@@ -23,8 +24,8 @@ impl Model for Offline {
         true
     }
 
-    fn extract(&self, _request: &ExtractionRequest<'_>) -> Result<Reply, ModelError> {
-        Err(not_yet())
+    fn extract(&self, request: &ExtractionRequest<'_>) -> Result<Reply, ModelError> {
+        Ok(extract::extract(request))
     }
 
     fn consolidate(&self, _request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError> {

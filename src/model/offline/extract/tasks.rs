@@ -1,0 +1,225 @@
+//! From a session to its tasks: which request of the person opens a new one.
+//!
+//! A task is a request and what follows until the next one that is really
+//! new. Corrections, complaints, short additions and requests about the same
+//! things belong to the task that they are about. The rules look at cues,
+//! length, time and shared terms, never at the grammar of a language.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use crate::domain::item::{Item, ItemKind, Place, Provenance};
+use crate::domain::text::Redacted;
+use crate::domain::time::Timestamp;
+use crate::model::offline::extract::words::{self, one_line, sentences, terms, weight};
+use crate::text::cues::{self, Cue, CueSet};
+
+/// A message that says less than this adds to what was said before.
+const NEW_REQUEST_WEIGHT_MIN: usize = 20;
+
+/// A sentence that says less than this is no title.
+const TITLE_WEIGHT_MIN: usize = 8;
+
+/// After a pause of this many hours a request is about something new.
+const NEW_AFTER_HOURS: i64 = 4;
+
+/// A request that shares at least one in this many of its terms with the
+/// task goes on with it.
+const SHARED_TERMS_ONE_IN: usize = 4;
+
+/// More tasks than this are joined with their neighbours.
+const TASKS_MAX: usize = 20;
+
+/// A person's message within a text that may be huge is looked at for cues
+/// only at its beginning and its end: what lies between is pasted.
+const CUES_FROM_BYTES: usize = 2_000;
+
+/// A line longer than this is no sentence of a person.
+const SENTENCE_BYTES_MAX: usize = 600;
+
+/// What the person said at one point.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) place: Place,
+    /// Index into the session's items.
+    pub(crate) item_index: usize,
+    /// On one line.
+    pub(crate) line: String,
+    /// Sentences that may carry cues, in order.
+    pub(crate) sentences: Vec<Sentence>,
+    /// The cues of all its sentences together.
+    pub(crate) cues: Vec<CueSet>,
+    /// Begins a task.
+    pub(crate) opens: bool,
+}
+
+impl Message {
+    /// What it is about: its first sentence that is more than a reaction to
+    /// what came before.
+    pub(crate) fn title(&self, bytes_max: usize) -> String {
+        let tells = |sentence: &&Sentence| {
+            let reacts = sentence.cues.has(Cue::Accept) || sentence.cues.has(Cue::Complaint);
+            !reacts && TITLE_WEIGHT_MIN <= weight(&sentence.text)
+        };
+        let sentence = self.sentences.iter().find(tells);
+        words::title(
+            sentence.map_or(&self.line, |sentence| &sentence.text),
+            bytes_max,
+        )
+    }
+
+    pub(crate) fn has(&self, cue: Cue) -> bool {
+        self.cues.iter().any(|cues| cues.has(cue))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Sentence {
+    pub(crate) text: String,
+    pub(crate) cues: CueSet,
+}
+
+/// A request and what followed.
+#[derive(Debug)]
+pub(crate) struct Task {
+    /// Never empty; the first one opened it.
+    pub(crate) messages: Vec<Message>,
+    /// Items from the opening message to before the next task.
+    pub(crate) items: Range<usize>,
+}
+
+/// The tasks of a session, in order. Empty when no person said anything.
+pub(crate) fn split(items: &[Item<Redacted>]) -> Vec<Task> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut known = BTreeSet::new();
+    let mut answered = false;
+    let mut last_at: Option<Timestamp> = None;
+    for (item_index, item) in items.iter().enumerate() {
+        let Some(mut message) = message(item_index, item) else {
+            answered |= is_work(item);
+            last_at = item.at.or(last_at);
+            continue;
+        };
+        let new_terms = terms(&message.line);
+        let pause = last_at
+            .zip(item.at)
+            .map(|(before, now)| now.seconds() - before.seconds());
+        message.opens =
+            tasks.is_empty() || (answered && is_new_request(&message, &new_terms, &known, pause));
+        last_at = item.at.or(last_at);
+        answered = false;
+        if message.opens {
+            known = new_terms;
+            tasks.push(Task {
+                messages: vec![message],
+                items: item_index..items.len(),
+            });
+            let count = tasks.len();
+            if let Some(before) = count.checked_sub(2) {
+                tasks[before].items.end = item_index;
+            }
+        } else if let Some(task) = tasks.last_mut() {
+            known.extend(new_terms);
+            task.messages.push(message);
+        }
+    }
+    join_surplus(tasks)
+}
+
+fn message(item_index: usize, item: &Item<Redacted>) -> Option<Message> {
+    if item.provenance != Provenance::Human || item.kind != ItemKind::Message {
+        return None;
+    }
+    let text = item.text.as_str();
+    let line = one_line(text);
+    if weight(&line) == 0 {
+        return None;
+    }
+    let sentences: Vec<Sentence> = sentences_with_cues(text);
+    Some(Message {
+        place: item.place,
+        item_index,
+        cues: sentences.iter().map(|sentence| sentence.cues).collect(),
+        line,
+        sentences,
+        opens: false,
+    })
+}
+
+/// The sentences at both ends of a message, without code and quotations.
+fn sentences_with_cues(text: &str) -> Vec<Sentence> {
+    let mut kept = String::new();
+    let mut in_code = false;
+    let mut from_byte = 0;
+    let tail_from = text.len().saturating_sub(CUES_FROM_BYTES / 2);
+    for line in text.split_inclusive('\n') {
+        let begin = from_byte;
+        from_byte += line.len();
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+            continue;
+        }
+        let at_an_end = begin < CUES_FROM_BYTES || tail_from <= begin;
+        if at_an_end && !in_code && !line.trim_start().starts_with('>') {
+            kept.push_str(line);
+        }
+    }
+    (sentences(&kept).into_iter())
+        .filter(|sentence| sentence.len() <= SENTENCE_BYTES_MAX)
+        .map(|sentence| Sentence {
+            text: one_line(sentence),
+            cues: cues::find(sentence),
+        })
+        .collect()
+}
+
+/// The assistant did or answered something.
+fn is_work(item: &Item<Redacted>) -> bool {
+    matches!(
+        item.provenance,
+        Provenance::AssistantFinal | Provenance::OtherAgent | Provenance::Tool
+    )
+}
+
+fn is_new_request(
+    message: &Message,
+    new_terms: &BTreeSet<String>,
+    known: &BTreeSet<String>,
+    pause_seconds: Option<i64>,
+) -> bool {
+    let takes_back = message.has(Cue::Correction) || message.has(Cue::Complaint);
+    if takes_back || weight(&message.line) < NEW_REQUEST_WEIGHT_MIN {
+        return false;
+    }
+    let only_states_a_default = message.cues.iter().all(|cues| cues.states_default());
+    if only_states_a_default && !message.cues.is_empty() {
+        return false;
+    }
+    if pause_seconds.is_some_and(|seconds| NEW_AFTER_HOURS * 3_600 <= seconds) {
+        return true;
+    }
+    let shared = new_terms
+        .iter()
+        .filter(|term| known.contains(*term))
+        .count();
+    shared * SHARED_TERMS_ONE_IN < new_terms.len().max(1)
+}
+
+/// Joins neighbours evenly until there are at most [`TASKS_MAX`].
+fn join_surplus(tasks: Vec<Task>) -> Vec<Task> {
+    let per_group = tasks.len().div_ceil(TASKS_MAX).max(1);
+    let mut joined: Vec<Task> = Vec::new();
+    for (index, task) in tasks.into_iter().enumerate() {
+        match joined.last_mut() {
+            Some(group) if index % per_group != 0 => {
+                group.items.end = task.items.end;
+                group.messages.extend(task.messages);
+            }
+            _ => joined.push(task),
+        }
+    }
+    joined
+}
+
+#[cfg(test)]
+mod tests;
