@@ -1,11 +1,36 @@
 //! Defaults and `config.toml` into one checked value; `modes.yaml`.
+//!
+//! Every key stands once, in the table of `keys`: reading, `memrev config`,
+//! the file that `memrev init` writes and the schema follow it.
+//!
+//! # Not in here
+//!
+//! Where agents keep their sessions (`sys::env`), and what a key does.
 
+mod keys;
 pub(crate) mod modes;
+mod parse;
+mod print;
+mod project;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::domain::version::MemoryVersion;
+use crate::sys::fs;
+
+#[allow(unused_imports, reason = "callers arrive later")]
+pub(crate) use self::print::{KeyInfo, describe, initial_text};
+
+/// The file's name in the home.
+pub(crate) const FILE_NAME: &str = "config.toml";
+
+/// Largest `config.toml` that is read.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
 
 /// Everything a person chose or left at its default, within its bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,34 +38,39 @@ pub(crate) struct Config {
     pub(crate) features: Features,
     pub(crate) memories: Memories,
     pub(crate) sessions: Sessions,
-    pub(crate) model: ModelLimits,
-    pub(crate) worker: WorkerLimits,
+    pub(crate) model: Model,
+    pub(crate) worker: Worker,
     pub(crate) guard: Guard,
     pub(crate) inject: Inject,
+    /// Keys whose value is not the default's, or is it by the file's word.
     origins: BTreeMap<&'static str, Origin>,
 }
 
 /// `[features]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Features {
-    /// The master switch.
     pub(crate) memories: bool,
 }
 
-/// `[memories]` (reference 1.2).
+/// `[memories]`, named and bounded as in reference 1.2.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    clippy::struct_field_names,
+    reason = "these are the person's switches, each with the name it has in the file"
+)]
 pub(crate) struct Memories {
     pub(crate) version: MemoryVersion,
     pub(crate) dual_write: bool,
-    pub(crate) disable_on_external_context: bool,
     pub(crate) generate_memories: bool,
     pub(crate) use_memories: bool,
     pub(crate) dedicated_tools: bool,
+    pub(crate) disable_on_external_context: bool,
+    pub(crate) max_rollouts_per_startup: u32,
+    pub(crate) max_rollout_age_days: i64,
+    pub(crate) min_rollout_idle_hours: i64,
     pub(crate) max_raw_memories_for_consolidation: usize,
     pub(crate) max_unused_days: i64,
-    pub(crate) max_rollout_age_days: i64,
-    pub(crate) max_rollouts_per_startup: u32,
-    pub(crate) min_rollout_idle_hours: i64,
     pub(crate) min_rate_limit_remaining_percent: u32,
     pub(crate) extract_model: Option<String>,
     pub(crate) consolidation_model: Option<String>,
@@ -55,14 +85,14 @@ pub(crate) struct Sessions {
     pub(crate) codex_roots: Option<Vec<PathBuf>>,
     pub(crate) claude_roots: Option<Vec<PathBuf>>,
     pub(crate) include_exec: bool,
-    /// Folders or project identities that are off; see
+    /// Folders and project identities that are off, see
     /// [`Sessions::is_project_disabled`].
     pub(crate) disabled_projects: Vec<String>,
 }
 
 /// `[model]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ModelLimits {
+pub(crate) struct Model {
     pub(crate) backend: Backend,
     pub(crate) calls_per_pass_max: u64,
     pub(crate) calls_per_day_max: u64,
@@ -80,7 +110,7 @@ pub(crate) enum Backend {
 
 /// `[worker]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WorkerLimits {
+pub(crate) struct Worker {
     pub(crate) seconds_max: u64,
     pub(crate) steps_max: u32,
 }
@@ -88,12 +118,10 @@ pub(crate) struct WorkerLimits {
 /// `[guard]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Guard {
-    /// Entries that may go unexplained in one pass.
-    pub(crate) unexplained_entries_max: u32,
-    pub(crate) unexplained_percent_max: u32,
-    pub(crate) retired_percent_max: u32,
-    pub(crate) retired_entries_min: u32,
-    /// A file that changed less than this many seconds ago is not committed.
+    pub(crate) unexplained_entries_max: usize,
+    pub(crate) unexplained_percent_max: usize,
+    pub(crate) retired_percent_max: usize,
+    pub(crate) retired_entries_min: usize,
     pub(crate) edit_quiet_seconds: i64,
 }
 
@@ -107,12 +135,15 @@ pub(crate) struct Inject {
 /// Which topics a new session is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
+    /// All of them.
     All,
+    /// All that fit, this project's first.
     Ranked,
+    /// This project's and those of no project.
     Project,
 }
 
-/// Where a value came from.
+/// Where a value came from. Lines are 1-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Origin {
     Default,
@@ -126,16 +157,6 @@ pub(crate) enum Origin {
     },
 }
 
-/// One key, for `memrev config`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KeyInfo {
-    pub(crate) key: &'static str,
-    /// As TOML writes it; empty for an optional key that is not set.
-    pub(crate) value: String,
-    pub(crate) origin: Origin,
-    pub(crate) about: &'static str,
-}
-
 /// One thing that is wrong with `config.toml`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ConfigProblem {
@@ -143,30 +164,92 @@ pub(crate) struct ConfigProblem {
     /// 1-based; `None` when the whole file is meant.
     pub(crate) line_number: Option<usize>,
     pub(crate) message: String,
-    /// One next step, such as `did you mean ...`.
+    /// One next step, such as "did you mean ...".
     pub(crate) hint: Option<String>,
 }
 
-/// Reads `config.toml` of a home; a missing one is all defaults.
-pub(crate) fn load(_home: &Path) -> Result<Config, Vec<ConfigProblem>> {
-    todo!()
+impl fmt::Display for ConfigProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if let Some(line_number) = self.line_number {
+            write!(f, ":{line_number}")?;
+        }
+        write!(f, ": {}", self.message)
+    }
 }
 
-/// Every key with its effective value and where that came from.
-pub(crate) fn describe(_config: &Config) -> Vec<KeyInfo> {
-    todo!()
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            features: Features { memories: false },
+            memories: Memories {
+                version: MemoryVersion::V1,
+                dual_write: false,
+                generate_memories: true,
+                use_memories: true,
+                dedicated_tools: false,
+                disable_on_external_context: false,
+                max_rollouts_per_startup: 2,
+                max_rollout_age_days: 10,
+                min_rollout_idle_hours: 6,
+                max_raw_memories_for_consolidation: 256,
+                max_unused_days: 30,
+                min_rate_limit_remaining_percent: 25,
+                extract_model: None,
+                consolidation_model: None,
+            },
+            sessions: Sessions {
+                codex: true,
+                claude: true,
+                codex_roots: None,
+                claude_roots: None,
+                include_exec: false,
+                disabled_projects: Vec::new(),
+            },
+            model: Model {
+                backend: Backend::Offline,
+                calls_per_pass_max: 100,
+                calls_per_day_max: 500,
+                tokens_per_day_max: 20_000_000,
+            },
+            worker: Worker {
+                seconds_max: 1_800,
+                steps_max: 200,
+            },
+            guard: Guard {
+                unexplained_entries_max: 3,
+                unexplained_percent_max: 10,
+                retired_percent_max: 10,
+                retired_entries_min: 3,
+                edit_quiet_seconds: 2,
+            },
+            inject: Inject {
+                scope: Scope::Ranked,
+                summary_bytes_max: 8_000,
+            },
+            origins: BTreeMap::new(),
+        }
+    }
 }
 
-/// The commented file that `memrev init` writes, memories switched on.
-pub(crate) fn initial_text() -> String {
-    todo!()
-}
-
-impl Sessions {
-    /// Whether a session in `cwd` of `project` is switched off: a listed
-    /// folder is `cwd` or above it, part by part, or a listed identity is the
-    /// project or a parent of it.
-    pub(crate) fn is_project_disabled(&self, _cwd: Option<&str>, _project: Option<&str>) -> bool {
-        todo!()
+/// Reads `config.toml` of a home; a missing one is all defaults. `user_home`
+/// is what `~/` stands for.
+///
+/// # Errors
+///
+/// Everything that is wrong with the file, in the order of its lines.
+pub(crate) fn load(home: &Path, user_home: &Path) -> Result<Config, Vec<ConfigProblem>> {
+    let path = home.join(FILE_NAME);
+    let unreadable = |error: fs::FsError| {
+        vec![ConfigProblem {
+            path: path.clone(),
+            line_number: None,
+            message: format!("could not read it: {}", error.source),
+            hint: None,
+        }]
+    };
+    match fs::read_text_if_any(&path, FILE_BYTES_MAX).map_err(unreadable)? {
+        Some(text) => parse::parse(&path, &text, user_home),
+        None => Ok(Config::default()),
     }
 }

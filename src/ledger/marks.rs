@@ -24,8 +24,9 @@ use crate::sys::stop;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark<T = Redacted> {
     pub(crate) path: PathBuf,
+    /// Of the file and its sub-agents' files together.
     pub(crate) size_bytes: u64,
-    /// The file's own time, to the millisecond.
+    /// The newest time of these files, to the millisecond.
     pub(crate) modified: Timestamp,
     pub(crate) agent: Agent,
     pub(crate) thread_id: ThreadId,

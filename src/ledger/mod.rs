@@ -28,6 +28,7 @@ mod job;
 mod lease;
 mod marks;
 mod open;
+mod row;
 mod schema;
 mod spend;
 mod usage;
@@ -48,14 +49,15 @@ use crate::sys::stop;
 
 #[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::error::{LedgerError, OpenError};
+#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::job::{
     ConsolidationClaim, ConsolidationEnd, Demand, ExtractionClaim, ExtractionEnd, GLOBAL_KEY,
     Holder, Job, JobError, JobKind, JobState, Lease, LedgerId, Pace,
 };
 #[allow(unused_imports, reason = "callers arrive later")]
-pub(crate) use self::lease::RETRY_SECONDS_MAX;
-#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::marks::Mark;
+#[allow(unused_imports, reason = "callers arrive later")]
+pub(crate) use self::row::RETRY_SECONDS_MAX;
 #[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::spend::{CallPermit, DayLimits, Spend};
 #[allow(unused_imports, reason = "callers arrive later")]

@@ -348,7 +348,7 @@ fn free_name(path: &Path, now: Timestamp) -> PathBuf {
         1 => path.with_file_name(format!("ledger.damaged-{stamp}.sqlite")),
         _ => path.with_file_name(format!("ledger.damaged-{stamp}-{number}.sqlite")),
     };
-    (1..)
+    (1..1_000)
         .map(name)
         .find(|candidate| !fs::is_taken(candidate))
         .unwrap_or_else(|| name(1))

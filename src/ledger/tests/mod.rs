@@ -4,6 +4,7 @@
 //mod files;
 //mod races;
 mod stories;
+mod story;
 
 use std::path::PathBuf;
 

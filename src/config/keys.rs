@@ -1,0 +1,338 @@
+//! The table of all keys: name, place, bounds, words.
+//!
+//! A new key is a field in [`Config`], a default, and a line here.
+
+use std::path::PathBuf;
+
+use crate::config::{Backend, Config, Scope};
+use crate::domain::version::MemoryVersion;
+
+/// One key of `config.toml`.
+pub(super) struct Key {
+    /// `section.key`.
+    pub(super) name: &'static str,
+    /// What it does, in one sentence without a full stop.
+    pub(super) about: &'static str,
+    pub(super) field: Field,
+}
+
+/// What a key holds, and where in [`Config`] that is.
+pub(super) enum Field {
+    Switch(fn(&mut Config) -> &mut bool),
+    /// A whole number; one out of bounds is moved to the nearest.
+    Number {
+        get: fn(&Config) -> i64,
+        set: fn(&mut Config, i64),
+        least: i64,
+        most: i64,
+    },
+    /// One of few words.
+    Choice {
+        words: &'static [&'static str],
+        /// Taken, but not told about.
+        hidden: &'static [&'static str],
+        get: fn(&Config) -> &'static str,
+        /// Sets nothing for a word that is not listed.
+        set: fn(&mut Config, &str),
+        /// Said when another word is given.
+        otherwise: Option<&'static str>,
+    },
+    /// Any text that is not empty; not set by default.
+    Text(fn(&mut Config) -> &mut Option<String>),
+    /// Folders, absolute or in `~/`; not set by default.
+    Folders(fn(&mut Config) -> &mut Option<Vec<PathBuf>>),
+    /// Folders, or identities of projects.
+    Projects(fn(&mut Config) -> &mut Vec<String>),
+}
+
+impl Key {
+    pub(super) fn section(&self) -> &'static str {
+        self.name.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    pub(super) fn find(name: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.name == name)
+    }
+}
+
+/// Older names: the key that is meant.
+pub(super) const ALIASES: &[(&str, &str)] = &[(
+    "memories.no_memories_if_mcp_or_web_search",
+    "memories.disable_on_external_context",
+)];
+
+/// The sections, in the order in which they are shown, and what each is for.
+pub(super) const SECTIONS: &[(&str, &str)] = &[
+    ("features", "What is switched on"),
+    (
+        "memories",
+        "What is remembered, from when, and for how long",
+    ),
+    ("sessions", "Whose sessions are read"),
+    (
+        "model",
+        "Who writes recaps and memory, and how much it may cost",
+    ),
+    ("worker", "Limits of one consolidation"),
+    ("guard", "What a consolidation may lose"),
+    ("inject", "What a new session is given"),
+];
+
+macro_rules! switch {
+    ($section:ident . $key:ident, $about:literal) => {
+        Key {
+            name: concat!(stringify!($section), ".", stringify!($key)),
+            about: $about,
+            field: Field::Switch(|config| &mut config.$section.$key),
+        }
+    };
+}
+
+macro_rules! number {
+    ($section:ident . $key:ident, $range:expr, $about:literal) => {
+        Key {
+            name: concat!(stringify!($section), ".", stringify!($key)),
+            about: $about,
+            field: Field::Number {
+                get: |config| config.$section.$key.to_number(),
+                set: |config, number| config.$section.$key = Count::from_number(number),
+                least: *$range.start(),
+                most: *$range.end(),
+            },
+        }
+    };
+}
+
+macro_rules! other {
+    ($section:ident . $key:ident, $kind:ident, $about:literal) => {
+        Key {
+            name: concat!(stringify!($section), ".", stringify!($key)),
+            about: $about,
+            field: Field::$kind(|config| &mut config.$section.$key),
+        }
+    };
+}
+
+pub(super) const KEYS: &[Key] = &[
+    switch!(
+        features.memories,
+        "The master switch: off, nothing is read, written or injected"
+    ),
+    Key {
+        name: "memories.version",
+        about: "Which memory is written and read: v1 has a handbook and raw memories, v2 a summary alone",
+        field: Field::Choice {
+            words: &["v1", "v2"],
+            hidden: &[],
+            get: |config| config.memories.version.label(),
+            set: |config, word| {
+                if let Some(version) = MemoryVersion::parse(word) {
+                    config.memories.version = version;
+                }
+            },
+            otherwise: None,
+        },
+    },
+    switch!(memories.dual_write, "Write the other version too"),
+    switch!(
+        memories.generate_memories,
+        "Learn from sessions that start from now on; off, new sessions are marked disabled"
+    ),
+    switch!(memories.use_memories, "Give memory to new sessions"),
+    switch!(
+        memories.dedicated_tools,
+        "Offer search, read, list and note as tools"
+    ),
+    switch!(
+        memories.disable_on_external_context,
+        "Leave out sessions that web or MCP content reached"
+    ),
+    number!(
+        memories.max_rollouts_per_startup,
+        1..=128,
+        "Sessions extracted in one background pass, and at once over all processes"
+    ),
+    number!(
+        memories.max_rollout_age_days,
+        0..=90,
+        "Sessions older than this many days are not extracted"
+    ),
+    number!(
+        memories.min_rollout_idle_hours,
+        1..=48,
+        "A session rests this many hours before it is extracted"
+    ),
+    number!(
+        memories.max_raw_memories_for_consolidation,
+        1..=4096,
+        "Recaps that one consolidation takes in"
+    ),
+    number!(
+        memories.max_unused_days,
+        0..=365,
+        "Recaps unused for this many days are left out, and pruned"
+    ),
+    number!(
+        memories.min_rate_limit_remaining_percent,
+        0..=100,
+        "A pass does not start with less than this share of a paid quota left"
+    ),
+    other!(
+        memories.extract_model,
+        Text,
+        "The model for extraction, when the back end has several"
+    ),
+    other!(
+        memories.consolidation_model,
+        Text,
+        "The model for consolidation, when the back end has several"
+    ),
+    switch!(sessions.codex, "Read the sessions of Codex"),
+    switch!(sessions.claude, "Read the sessions of Claude Code"),
+    other!(
+        sessions.codex_roots,
+        Folders,
+        "Folders of Codex sessions, in place of `sessions` in its home"
+    ),
+    other!(
+        sessions.claude_roots,
+        Folders,
+        "Folders of Claude Code sessions, in place of `projects` in its home"
+    ),
+    switch!(
+        sessions.include_exec,
+        "Read sessions that nobody typed in: `codex exec`, `claude -p`, SDKs"
+    ),
+    other!(
+        sessions.disabled_projects,
+        Projects,
+        "Projects that are off, as folders or as `example.org/team/project`: with all that is below them"
+    ),
+    Key {
+        name: "model.backend",
+        about: "Who answers; `offline` is built in and needs no key and no network",
+        field: Field::Choice {
+            words: &["offline"],
+            hidden: &["replay"],
+            get: |config| match config.model.backend {
+                Backend::Offline => "offline",
+                Backend::Replay => "replay",
+            },
+            set: |config, word| match word {
+                "offline" => config.model.backend = Backend::Offline,
+                "replay" => config.model.backend = Backend::Replay,
+                _ => {}
+            },
+            otherwise: Some("this version of memrev has no other back end"),
+        },
+    },
+    number!(
+        model.calls_per_pass_max,
+        1..=100_000,
+        "Calls that one pass may make to a back end that costs something"
+    ),
+    number!(
+        model.calls_per_day_max,
+        1..=1_000_000,
+        "The same for one day, UTC, over all passes"
+    ),
+    number!(
+        model.tokens_per_day_max,
+        1_000..=100_000_000_000,
+        "Tokens in and out that one day may cost, UTC"
+    ),
+    number!(
+        worker.seconds_max,
+        10..=14_400,
+        "Time after which a consolidation is stopped"
+    ),
+    number!(
+        worker.steps_max,
+        1..=2_000,
+        "Steps after which a consolidation is stopped"
+    ),
+    number!(
+        guard.unexplained_entries_max,
+        0..=1_000,
+        "Entries that one consolidation may lose without a reason"
+    ),
+    number!(
+        guard.unexplained_percent_max,
+        0..=100,
+        "The same as a share of all entries; a result is refused when it is over both"
+    ),
+    number!(
+        guard.retired_percent_max,
+        0..=100,
+        "Share of all entries that a worker may retire with a reason"
+    ),
+    number!(
+        guard.retired_entries_min,
+        0..=1_000,
+        "Entries that it may retire however few there are"
+    ),
+    number!(
+        guard.edit_quiet_seconds,
+        0..=3_600,
+        "A file you saved less than this many seconds ago is left alone"
+    ),
+    Key {
+        name: "inject.scope",
+        about: "Topics that a new session is given: all, all that fit with this project's first, or this project's only",
+        field: Field::Choice {
+            words: &["all", "ranked", "project"],
+            hidden: &[],
+            get: |config| match config.inject.scope {
+                Scope::All => "all",
+                Scope::Ranked => "ranked",
+                Scope::Project => "project",
+            },
+            set: |config, word| match word {
+                "all" => config.inject.scope = Scope::All,
+                "ranked" => config.inject.scope = Scope::Ranked,
+                "project" => config.inject.scope = Scope::Project,
+                _ => {}
+            },
+            otherwise: None,
+        },
+    },
+    // 10,000 bytes are 2,500 estimated tokens: what the reference injects at most.
+    number!(
+        inject.summary_bytes_max,
+        1_000..=10_000,
+        "Largest summary, in bytes"
+    ),
+];
+
+/// The number types of [`Config`]. Values are within a key's bounds, which
+/// every type here can hold.
+trait Count {
+    fn to_number(&self) -> i64;
+    fn from_number(number: i64) -> Self;
+}
+
+macro_rules! counts {
+    ($($type:ty),*) => {
+        $(impl Count for $type {
+            fn to_number(&self) -> i64 {
+                (*self).try_into().unwrap_or(i64::MAX)
+            }
+
+            fn from_number(number: i64) -> Self {
+                number.try_into().unwrap_or(Self::MAX)
+            }
+        })*
+    };
+}
+
+counts!(u32, u64, usize);
+
+impl Count for i64 {
+    fn to_number(&self) -> i64 {
+        *self
+    }
+
+    fn from_number(number: i64) -> Self {
+        number
+    }
+}
