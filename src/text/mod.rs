@@ -7,8 +7,11 @@
 
 pub(crate) mod citation;
 pub(crate) mod cues;
+pub(crate) mod document;
+pub(crate) mod entries;
 pub(crate) mod header;
 pub(crate) mod note;
+pub(crate) mod pointers;
 pub(crate) mod recap;
 pub(crate) mod recap_name;
 pub(crate) mod redact;

@@ -1,0 +1,147 @@
+//! References from memory files to sessions and recaps.
+//!
+//! Two forms count: `thread_id=<id>` (also with a colon) and a recap's file,
+//! either below `rollout_summaries/` or by a name of the shape that recaps
+//! have. A thread id inside a path is no reference.
+
+use std::ops::Range;
+
+use crate::domain::id::ThreadId;
+use crate::domain::path::RECAPS;
+use crate::domain::time::Timestamp;
+
+/// What is referred to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    Thread(ThreadId),
+    /// File name with `.md`, without the folder.
+    Recap(String),
+}
+
+/// One reference and where it stands, folder or `thread_id=` included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    pub(crate) target: Target,
+    pub(crate) bytes: Range<usize>,
+}
+
+/// Every reference in `text`, in order.
+pub(crate) fn find(text: &str) -> Vec<Pointer> {
+    let mut pointers: Vec<Pointer> = (threads(text).into_iter()).chain(recaps(text)).collect();
+    pointers.sort_by_key(|pointer| pointer.bytes.start);
+    pointers
+}
+
+fn threads(text: &str) -> Vec<Pointer> {
+    const KEY: &str = "thread_id";
+    memchr::memmem::find_iter(text.as_bytes(), KEY)
+        .filter_map(|start| {
+            let after_key = text[start + KEY.len()..].trim_start_matches(['`', '"', '*', ' ']);
+            let value = after_key.strip_prefix(['=', ':'])?;
+            let value = value.trim_start_matches([' ', '`', '"', '<', '*']);
+            let value_start = text.len() - value.len();
+            let is_id_char = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
+            let length = value.find(|c| !is_id_char(c)).unwrap_or(value.len());
+            let id = value[..length].trim_end_matches(['.', ':', '-']);
+            Some(Pointer {
+                target: Target::Thread(ThreadId::parse(id)?),
+                bytes: start..value_start + id.len(),
+            })
+        })
+        .collect()
+}
+
+/// Names end before `.md`, which is looked for first: most text has none.
+fn recaps(text: &str) -> Vec<Pointer> {
+    memchr::memmem::find_iter(text.as_bytes(), ".md")
+        .filter_map(|dot| {
+            let end = dot + ".md".len();
+            let goes_on = text[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');
+            let path_start = text[..dot].rfind(ends_path).map_or(0, |at| {
+                at + text[at..].chars().next().map_or(1, char::len_utf8)
+            });
+            let path = &text[path_start..end];
+            let (start, name) = match path.rsplit_once(&format!("{RECAPS}/")) {
+                Some((before, name)) if is_apart(before) => (path_start + before.len(), name),
+                _ if is_recap_name(path) => (path_start, path),
+                _ => return None,
+            };
+            let is_name = !goes_on && !name.contains('/') && ".md".len() < name.len();
+            is_name.then(|| Pointer {
+                target: Target::Recap(name.to_owned()),
+                bytes: start..end,
+            })
+        })
+        .collect()
+}
+
+/// Whether a folder's name may begin after `before`: scripts without spaces
+/// put words directly before it.
+fn is_apart(before: &str) -> bool {
+    !before.ends_with(|c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-')
+}
+
+fn ends_path(c: char) -> bool {
+    c.is_whitespace()
+        || "`'\"()[]<>{}|,;=*".contains(c)
+        || "，；、。（）「」『』【】《》：".contains(c)
+}
+
+/// `2026-12-01T05-33-44-ILrR….md`.
+fn is_recap_name(name: &str) -> bool {
+    name.split_at_checked(19).is_some_and(|(stamp, rest)| {
+        Timestamp::parse_file_stamp(stamp).is_some() && rest.starts_with('-')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[track_caller]
+    fn check(text: &str, expected: &[&str]) {
+        let found: Vec<_> = find(text).into_iter().map(|p| &text[p.bytes]).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn references_are_found_in_every_form() {
+        check(
+            "- rollout_summaries/2026-12-01T05-33-44-ILrR-x.md — y; thread_id=01a23018-3e69",
+            &[
+                "rollout_summaries/2026-12-01T05-33-44-ILrR-x.md",
+                "thread_id=01a23018-3e69",
+            ],
+        );
+        check(
+            "- 2026-12-01T05-33-44-ILrR.md (cwd=/a, thread_id=a1, note)",
+            &["2026-12-01T05-33-44-ILrR.md", "thread_id=a1"],
+        );
+        check(
+            "[x](rollout_summaries/日.md), `thread_id`: `b2`.",
+            &["rollout_summaries/日.md", "thread_id`: `b2"],
+        );
+        check(
+            "memories/rollout_summaries/a.md。见rollout_summaries/b.md",
+            &["rollout_summaries/a.md", "rollout_summaries/b.md"],
+        );
+        check(
+            "见：rollout_summaries/b.md，其余",
+            &["rollout_summaries/b.md"],
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_one_is_none() {
+        check(
+            "see README.md and skills/a/SKILL.md, rollout_summaries/.md",
+            &[],
+        );
+        check("thread_id: Option<ThreadId>", &["thread_id: Option"]);
+        check(
+            "thread_ids=[] rollout_path=/x/2026-12-01T05-33-44-a.jsonl",
+            &[],
+        );
+        check("rollout_summaries/a.mdx", &[]);
+    }
+}
