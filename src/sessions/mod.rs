@@ -15,11 +15,28 @@
 //! Readers stream. Memory is bounded by the named limits in `lines` and
 //! `budget`, not by the file.
 
+mod budget;
+mod citation;
+mod claude;
+mod codex;
+mod discover;
+mod draft;
+mod elide;
+mod lines;
+mod read;
+mod records;
+mod script;
+mod settle;
+mod tools;
+mod wire;
+mod words;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::domain::session::{Agent, Session, SessionHead};
 use crate::domain::time::Timestamp;
+use crate::sys::fs::size_and_time;
 
 /// Where transcripts lie, per agent. A root that does not exist is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -85,8 +102,7 @@ pub(crate) enum ReadError {
 
 /// Lists the transcripts under `roots`; links are not followed.
 pub(crate) fn discover(roots: &Roots) -> Discovery {
-    let _ = roots;
-    Discovery::default()
+    discover::discover(roots)
 }
 
 /// Reads what names and dates a session: the first records and the last.
@@ -95,9 +111,7 @@ pub(crate) fn discover(roots: &Roots) -> Discovery {
 ///
 /// As [`ReadError`] says.
 pub(crate) fn read_head(found: &Found) -> Result<SessionHead, ReadError> {
-    Err(ReadError::Gone {
-        path: found.path.clone(),
-    })
+    read::head(found)
 }
 
 /// Reads a whole session, sub-agents included, without what
@@ -108,14 +122,32 @@ pub(crate) fn read_head(found: &Found) -> Result<SessionHead, ReadError> {
 /// As [`ReadError`] says. Damage inside the file is no error, see
 /// `Session::report`.
 pub(crate) fn read(found: &Found) -> Result<Session, ReadError> {
-    Err(ReadError::Gone {
-        path: found.path.clone(),
-    })
+    read::session(found)
 }
 
 /// Leaves one file per session, the one with the longest history, and tells
 /// forks and resumed sessions which files they repeat. The result is sorted by
 /// thread id and does not depend on the order of the input.
 pub(crate) fn settle(heads: Vec<(Found, SessionHead)>) -> Vec<(Found, SessionHead)> {
-    heads
+    settle::settle(heads)
 }
+
+impl Found {
+    /// One transcript, by its path, as [`discover`] would find it but without
+    /// its sub-agents. `None` when it is no regular file.
+    pub(crate) fn at(agent: Agent, path: &Path, home: Option<&Path>) -> Option<Self> {
+        let (size, modified) = size_and_time(path)?;
+        Some(Self {
+            agent,
+            path: path.to_owned(),
+            size,
+            modified,
+            sub_agents: Vec::new(),
+            earlier: Vec::new(),
+            home: home.map(Arc::from),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,10 @@
+//! Transcripts of Claude Code: one record per line, a tree by `uuid`.
+//!
+//! `wire` has the shapes, `reader` turns records into drafts, `tree` finds
+//! branches that a person left behind.
+
+mod reader;
+mod tree;
+mod wire;
+
+pub(super) use reader::{Part, Reader, record_ids};

@@ -1,0 +1,143 @@
+//! Events that repeat messages: who typed what, and never twice.
+//!
+//! A message of the role of the user is a response item; what the person sent
+//! comes again as an event, before or after it. An event without its message
+//! stands for itself; a message without its event, in a rollout that has such
+//! events, was put there by the harness.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::item::Provenance;
+use crate::sessions::draft::{Draft, Drafts, Standing};
+
+/// Messages that may still find their event, or the other way round.
+const WAITING_MAX: usize = 16;
+
+/// One message or event that waits for its other half.
+#[derive(Debug)]
+struct Waiting {
+    drafts: Vec<u32>,
+    /// White space collapsed, at most [`TEXT_BYTES_MAX`].
+    text: String,
+    is_event: bool,
+}
+
+/// What is compared of a text: long ones differ early or were cut.
+const TEXT_BYTES_MAX: usize = 8 * 1024;
+
+/// The halves that wait, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct Waitlist(Vec<Waiting>);
+
+impl Waitlist {
+    /// The drafts of the other half, which then waits no longer.
+    pub(super) fn other_half(&mut self, text: &str, is_event: bool) -> Option<Vec<u32>> {
+        let text = collapsed(text);
+        let is_same = |one: &Waiting| one.is_event != is_event && one.text == text;
+        let is_part = |one: &Waiting| {
+            one.is_event != is_event
+                && !text.is_empty()
+                && !one.text.is_empty()
+                && (one.text.ends_with(&text) || text.ends_with(&one.text))
+        };
+        let at = self.0.iter().position(is_same);
+        let at = at.or_else(|| self.0.iter().position(is_part))?;
+        Some(self.0.remove(at).drafts)
+    }
+
+    pub(super) fn wait(&mut self, drafts: Vec<u32>, text: &str, is_event: bool) {
+        if self.0.len() == WAITING_MAX {
+            self.0.remove(0);
+        }
+        let text = collapsed(text);
+        self.0.push(Waiting {
+            drafts,
+            text,
+            is_event,
+        });
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn collapsed(text: &str) -> String {
+    let mut collapsed = String::new();
+    for word in text.split_whitespace() {
+        if collapsed.len() >= TEXT_BYTES_MAX {
+            break;
+        }
+        if !collapsed.is_empty() {
+            collapsed.push(' ');
+        }
+        collapsed.push_str(word);
+    }
+    collapsed
+}
+
+/// Decides what became of halves that stayed alone.
+pub(super) fn resolve(drafts: &mut Drafts, has_user_events: bool) {
+    let answered = turns_with(drafts.all(), |draft| {
+        draft.standing == Standing::Sure && is_answer(draft)
+    });
+    let mut spoken = BTreeMap::new();
+    for draft in drafts.all() {
+        // The message says itself that the person wrote it, but its event
+        // reads differently: one of them is enough.
+        let is_sure = draft.standing == Standing::Sure && is_human(draft);
+        if is_sure {
+            *spoken.entry(draft.turn).or_insert(0_u32) += 1;
+        }
+    }
+    for draft in drafts.all_mut() {
+        match draft.standing {
+            Standing::Unconfirmed if has_user_events && is_human(draft) => {
+                draft.item.provenance = Provenance::HarnessContext;
+            }
+            Standing::EventOnly if is_answer(draft) => {
+                if answered.contains(&draft.turn) {
+                    draft.standing = Standing::Gone;
+                }
+            }
+            Standing::EventOnly => {
+                if let Some(count) = spoken.get_mut(&draft.turn).filter(|count| **count > 0) {
+                    *count -= 1;
+                    draft.standing = Standing::Gone;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The turn from which `count` turns of the person are taken back.
+pub(super) fn turn_before(drafts: &Drafts, count: i64, has_user_events: bool) -> Option<u32> {
+    let begun = turns_with(drafts.all(), |draft| {
+        let is_standing = match draft.standing {
+            Standing::Gone => false,
+            Standing::Unconfirmed => !has_user_events,
+            Standing::Sure | Standing::Confirmed | Standing::EventOnly => true,
+        };
+        is_standing && is_human(draft)
+    });
+    let count = usize::try_from(count).ok().filter(|count| *count > 0)?;
+    let nth = begun.iter().rev().nth(count - 1);
+    nth.or(begun.first()).copied()
+}
+
+fn turns_with(drafts: &[Draft], is_wanted: impl Fn(&Draft) -> bool) -> BTreeSet<u32> {
+    let wanted = drafts.iter().filter(|draft| is_wanted(draft));
+    wanted.map(|draft| draft.turn).collect()
+}
+
+fn is_human(draft: &Draft) -> bool {
+    draft.item.provenance == Provenance::Human
+}
+
+fn is_answer(draft: &Draft) -> bool {
+    matches!(
+        draft.item.provenance,
+        Provenance::AssistantFinal | Provenance::AssistantCommentary
+    )
+}
