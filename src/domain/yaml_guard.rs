@@ -13,6 +13,7 @@
 /// Bounds for one document. Lines inside block scalars (`key: |`) count only
 /// towards `total_bytes_max`: they cost a parser no more than copying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(clippy::struct_field_names, reason = "bounds end in `max` here")]
 pub(crate) struct YamlLimits {
     pub(crate) bytes_max: usize,
     pub(crate) lines_max: usize,

@@ -250,6 +250,7 @@ mod tests {
     use proptest::prelude::{prop_assert, proptest};
 
     use super::parse;
+    use crate::domain::id::ThreadId;
     use crate::domain::path::TreePath;
 
     /// One line per entry: line, kind, headings, text, what it cites.
@@ -257,11 +258,10 @@ mod tests {
     fn check(path: &str, text: &str, expected: &str) {
         let mut told = String::new();
         for entry in parse(&TreePath::parse(path).unwrap(), text) {
-            let ids: Vec<_> = entry.thread_ids.iter().map(|id| id.as_str()).collect();
-            let cited: String = (ids.iter().copied())
-                .chain(entry.recap_files.iter().map(String::as_str))
-                .map(|cited| format!(" {cited}"))
-                .collect();
+            let ids = entry.thread_ids.iter().map(ThreadId::as_str);
+            let files = entry.recap_files.iter().map(String::as_str);
+            let cited = [""].into_iter().chain(ids).chain(files);
+            let cited = cited.collect::<Vec<_>>().join(" ");
             let mark = if entry.is_from_note { " (note)" } else { "" };
             writeln!(
                 told,
@@ -274,11 +274,9 @@ mod tests {
             )
             .unwrap();
         }
-        let expected: String = expected
-            .lines()
-            .map(|line| format!("{}\n", line.trim()))
-            .collect();
-        assert_eq!(told, expected);
+        let expected: Vec<_> = expected.lines().map(str::trim).collect();
+        let expected = expected.join("\n");
+        assert_eq!(told.trim_end(), expected);
     }
 
     #[test]

@@ -168,10 +168,7 @@ fn fields(mapping: Mapping, written: &BTreeMap<String, String>) -> Result<Fields
             (Value::Sequence(_) | Value::Mapping(_) | Value::Tagged(_), _) => {
                 fields.others.insert(key, value);
             }
-            (Value::String(text), _) => {
-                fields.texts.insert(key, text.clone());
-            }
-            (_, Some(text)) => {
+            (Value::String(text), _) | (_, Some(text)) => {
                 fields.texts.insert(key, text.clone());
             }
             (_, None) => {

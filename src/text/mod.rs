@@ -15,5 +15,7 @@ pub(crate) mod pointers;
 pub(crate) mod recap;
 pub(crate) mod recap_name;
 pub(crate) mod redact;
+pub(crate) mod shingles;
 pub(crate) mod terminal;
 pub(crate) mod truncate;
+pub(crate) mod withheld;

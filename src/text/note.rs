@@ -107,14 +107,14 @@ pub(crate) fn file_name(now: Timestamp, title: &str) -> String {
 /// `…-x-3.md`. Two notes of the same second thus never meet.
 pub(crate) fn file_names(now: Timestamp, title: &str) -> impl Iterator<Item = String> {
     let (stamp, slug) = (now.file_stamp(), slug(title));
-    (1_u64..).map(move |number| match number {
-        1 => format!("{stamp}-{slug}.md"),
-        _ => {
-            let suffix = format!("-{number}");
-            let kept = slug.len().min(NOTE_SLUG_BYTES_MAX - suffix.len());
-            let head = slug[..kept].trim_end_matches('-');
-            format!("{stamp}-{head}{suffix}.md")
+    (1_u64..).map(move |number| {
+        if number == 1 {
+            return format!("{stamp}-{slug}.md");
         }
+        let suffix = format!("-{number}");
+        let kept = slug.len().min(NOTE_SLUG_BYTES_MAX - suffix.len());
+        let head = slug[..kept].trim_end_matches('-');
+        format!("{stamp}-{head}{suffix}.md")
     })
 }
 

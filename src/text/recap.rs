@@ -120,12 +120,11 @@ pub(crate) fn read_fields(text: &str) -> Result<(Fields, &str), RecapError> {
         None => unfenced(text).ok_or(RecapError::NoHeader)?,
     };
     // The framing is one line end on either side, of the file's own kind.
-    let body = match body.strip_prefix("\r\n") {
-        Some(body) => body.strip_suffix("\r\n").unwrap_or(body),
-        None => {
-            let body = body.strip_prefix('\n').unwrap_or(body);
-            body.strip_suffix('\n').unwrap_or(body)
-        }
+    let body = if let Some(body) = body.strip_prefix("\r\n") {
+        body.strip_suffix("\r\n").unwrap_or(body)
+    } else {
+        let body = body.strip_prefix('\n').unwrap_or(body);
+        body.strip_suffix('\n').unwrap_or(body)
     };
     Ok((fields, body))
 }

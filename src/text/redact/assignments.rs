@@ -392,9 +392,10 @@ fn is_quoted_secret(name: Name<'_>, value: &str, has_digit: bool) -> bool {
     if name.is_password {
         return has_digit || !(is_label(value) || is_about_passwords(value));
     }
-    match has_digit {
-        true => 3 <= digits || !is_name_like(value),
-        false => name.is_capitals || is_random(value),
+    if has_digit {
+        3 <= digits || !is_name_like(value)
+    } else {
+        name.is_capitals || is_random(value)
     }
 }
 
@@ -417,8 +418,9 @@ fn is_bare_secret(name: Name<'_>, value: &str, has_digit: bool) -> bool {
     }
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let is_one_word = !value.contains(['_', '-']);
-    match name.is_password {
-        true => !is_name_like(value) || (is_one_word && value.len() - digits < 16),
-        false => is_random(value) || (2 <= digits && 10 <= value.len() && !is_name_like(value)),
+    if name.is_password {
+        !is_name_like(value) || (is_one_word && value.len() - digits < 16)
+    } else {
+        is_random(value) || (2 <= digits && 10 <= value.len() && !is_name_like(value))
     }
 }

@@ -140,9 +140,10 @@ pub(super) fn check_cookie(text: &str, start: usize, found: &mut Vec<Finding>) {
         let name_end = run_end(text, at, is_name);
         let has_value = name_end != at && text.as_bytes().get(name_end) == Some(&b'=');
         let is_value = |byte: u8| byte.is_ascii_graphic() && !b"\"',;\\`<>(){}".contains(&byte);
-        let value_end = match has_value {
-            true => run_end(text, name_end + 1, is_value),
-            false => name_end,
+        let value_end = if has_value {
+            run_end(text, name_end + 1, is_value)
+        } else {
+            name_end
         };
         if has_value {
             let value = &text[name_end + 1..value_end];

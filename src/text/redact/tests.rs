@@ -73,12 +73,7 @@ fn tokens() -> Vec<(&'static str, String)> {
         ("telegram-token", format!("123456789{}{}", ":AA", b(33))),
         (
             "jwt",
-            format!(
-                "ey{}.ey{}.{}",
-                format!("J{}", b(30)),
-                format!("J{}", b(60)),
-                b(43)
-            ),
+            ["ey", "J", &b(30), ".ey", "J", &b(60), ".", &b(43)].concat(),
         ),
     ]
 }
@@ -299,9 +294,73 @@ fn private_keys_go_whole_in_every_form() {
     check(&format!("{mention}\n...\n"), &format!("{mention}\n...\n"));
 }
 
-/// Case 21 and the shapes of code and prose.
+/// The shapes of code and prose that only look telling.
+const HARMLESS: &[&str] = &[
+    "<task-notification>task-0123456789abcdef0123456789</task-notification>",
+    "pip install sk-learn sk-internationalization",
+    "risk-01234567890123456789abcdefABCDEF",
+    "token: Option<String>,",
+    "pub token: Uint8Array,",
+    "secret: &'static str,",
+    "password: ${DB_PASSWORD}",
+    "password: \"${DB_PASSWORD}\"",
+    "password: {{ .Values.password }}",
+    "API_KEY=<your-key>",
+    "API_KEY=your-api-key-here",
+    "API_KEY=xxxxxxxxxxxx",
+    "API_KEY=$OTHER_KEY",
+    "API_KEY=$(cat key.txt)",
+    "API_KEY=OTHER_API_KEY",
+    "token = get_token()",
+    "token = self.tokens.next_token()",
+    "let token = lexer.current_token;",
+    "password = config.database.password",
+    "apiKey: process.env.OPENAI_API_KEY,",
+    "api_key=os.environ[\"OPENAI_API_KEY\"]",
+    "token = crate::lexer::Token::new(kind)",
+    "the secret: keep it simple",
+    "The token: something that ends a word",
+    "max_tokens: 100000000, total_tokens=12345678",
+    "password_hash: argon2id",
+    "\"token_count\": 123456789",
+    "PWD=/home/ada/projects",
+    "token_path = \"/var/run/secrets/token.jwt\"",
+    "password: \"Enter your password\"",
+    "password: \"Kennwort\"",
+    "\"password\": \"请输入密码长度\"",
+    "placeholder=\"Password\" type=\"password\"",
+    "autocomplete=\"current-password\"",
+    "Bearer authentication-middleware-layer",
+    "Authorization: Bearer ${TOKEN}",
+    "Authorization: Bearer <token>",
+    "Authorization: Bearer YOUR_API_KEY_HERE",
+    "Basic authentication is on, basic formatting too",
+    "cookie: string; cookies: Cookie[]",
+    "https://example.org:8080/a@b",
+    "git@github.com:ada/engine.git ssh://git@github.com/ada/engine",
+    "postgres://user:password@localhost/db",
+    "postgres://${USER}:${PASS}@localhost/db",
+    "f\"postgres://{user}:{password}@{host}\"",
+    "postgres://%s:%s@%s/db",
+    "jwt-token = \"0.12.0-alpha3\"",
+    "if password == other_password {",
+    "secret = \"comment.line.double-slash\"",
+    "npm_config_registry=https://registry.example.org",
+    "hf_transfer_enabled_for_all_downloads",
+    "ghp_short glpat-x xoxb- AKIA AIza",
+    "ASIAPACIFICMARKETING",
+    "eyJust-a.word.or.two",
+    "assert_eq!(token.kind, TokenKind::Ident);",
+    "fn token(&self) -> &str { &self.token }",
+    "--token-file path --password-stdin",
+    "[redacted:github-token] [REDACTED_SECRET]",
+    "password: [redacted:assigned-secret]",
+    "password: [REDACTED_SECRET]",
+    "thread_id=01a23018-3e69-74c3-962d-db16a636f6db",
+];
+
 #[test]
-fn harmless_text_is_unchanged() {
+fn ids_and_hashes_are_unchanged() {
     for index in 0..200_usize {
         let id = hex(200);
         let commit = &id[index % 32..index % 32 + 40];
@@ -319,75 +378,15 @@ fn harmless_text_is_unchanged() {
             &format!("commit {commit}\n{uuid} \"{integrity}\""),
         );
     }
-    let mut wrong: Vec<String> = Vec::new();
-    for text in [
-        "<task-notification>task-0123456789abcdef0123456789</task-notification>",
-        "pip install sk-learn sk-internationalization",
-        "risk-01234567890123456789abcdefABCDEF",
-        "token: Option<String>,",
-        "pub token: Uint8Array,",
-        "secret: &'static str,",
-        "password: ${DB_PASSWORD}",
-        "password: \"${DB_PASSWORD}\"",
-        "password: {{ .Values.password }}",
-        "API_KEY=<your-key>",
-        "API_KEY=your-api-key-here",
-        "API_KEY=xxxxxxxxxxxx",
-        "API_KEY=$OTHER_KEY",
-        "API_KEY=$(cat key.txt)",
-        "API_KEY=OTHER_API_KEY",
-        "token = get_token()",
-        "token = self.tokens.next_token()",
-        "let token = lexer.current_token;",
-        "password = config.database.password",
-        "apiKey: process.env.OPENAI_API_KEY,",
-        "api_key=os.environ[\"OPENAI_API_KEY\"]",
-        "token = crate::lexer::Token::new(kind)",
-        "the secret: keep it simple",
-        "The token: something that ends a word",
-        "max_tokens: 100000000, total_tokens=12345678",
-        "password_hash: argon2id",
-        "\"token_count\": 123456789",
-        "PWD=/home/ada/projects",
-        "token_path = \"/var/run/secrets/token.jwt\"",
-        "password: \"Enter your password\"",
-        "password: \"Kennwort\"",
-        "\"password\": \"请输入密码长度\"",
-        "placeholder=\"Password\" type=\"password\"",
-        "autocomplete=\"current-password\"",
-        "Bearer authentication-middleware-layer",
-        "Authorization: Bearer ${TOKEN}",
-        "Authorization: Bearer <token>",
-        "Authorization: Bearer YOUR_API_KEY_HERE",
-        "Basic authentication is on, basic formatting too",
-        "cookie: string; cookies: Cookie[]",
-        "https://example.org:8080/a@b",
-        "git@github.com:ada/engine.git ssh://git@github.com/ada/engine",
-        "postgres://user:password@localhost/db",
-        "postgres://${USER}:${PASS}@localhost/db",
-        "f\"postgres://{user}:{password}@{host}\"",
-        "postgres://%s:%s@%s/db",
-        "jwt-token = \"0.12.0-alpha3\"",
-        "if password == other_password {",
-        "secret = \"comment.line.double-slash\"",
-        "npm_config_registry=https://registry.example.org",
-        "hf_transfer_enabled_for_all_downloads",
-        "ghp_short glpat-x xoxb- AKIA AIza",
-        "ASIAPACIFICMARKETING",
-        "eyJust-a.word.or.two",
-        "assert_eq!(token.kind, TokenKind::Ident);",
-        "fn token(&self) -> &str { &self.token }",
-        "--token-file path --password-stdin",
-        "[redacted:github-token] [REDACTED_SECRET]",
-        "password: [redacted:assigned-secret]",
-        "password: [REDACTED_SECRET]",
-        "thread_id=01a23018-3e69-74c3-962d-db16a636f6db",
-    ] {
-        if redact_str(text).as_str() != text {
-            wrong.push(redact_str(text).into_string());
-        }
-    }
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn harmless_text_is_unchanged() {
+    let changed: Vec<String> = (HARMLESS.iter().copied())
+        .filter(|text| redact_str(text).as_str() != *text)
+        .map(|text| redact_str(text).into_string())
+        .collect();
+    assert!(changed.is_empty(), "\n{}", changed.join("\n"));
 }
 
 #[test]

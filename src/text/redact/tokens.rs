@@ -269,7 +269,7 @@ fn has_two_cases(text: &str) -> bool {
 
 /// `xxxxxxxx`, `........`, `****`: what documentation puts in place of a key.
 fn is_filler(body: &str) -> bool {
-    let mut letters = body.bytes().filter(|byte| byte.is_ascii_alphanumeric());
+    let mut letters = body.bytes().filter(u8::is_ascii_alphanumeric);
     match letters.next() {
         Some(first @ (b'x' | b'X')) => letters.all(|byte| byte == first),
         Some(_) => false,
