@@ -141,6 +141,45 @@ pub(crate) fn list(folder: &Path) -> Result<Vec<FolderEntry>, FsError> {
     Ok(listed)
 }
 
+/// A regular file as a folder lists it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ListedFile {
+    pub(crate) path: PathBuf,
+    pub(crate) size_bytes: u64,
+    pub(crate) modified: Timestamp,
+}
+
+/// The regular files of a folder with sizes and times, sorted by name; a
+/// missing folder has none. A file that goes meanwhile is left out.
+///
+/// # Errors
+///
+/// When the folder cannot be listed.
+pub(crate) fn list_files(folder: &Path) -> Result<Vec<ListedFile>, FsError> {
+    let attempt = "list";
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(FsError::at(attempt, folder)(error)),
+    };
+    let mut listed = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(FsError::at(attempt, folder))?;
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        if metadata.is_file() {
+            listed.push(ListedFile {
+                path: entry.path(),
+                size_bytes: metadata.len(),
+                modified: modified(&metadata),
+            });
+        }
+    }
+    listed.sort();
+    Ok(listed)
+}
+
 /// Makes `folder` and what is missing above it, each with mode 0700.
 ///
 /// # Errors
