@@ -135,10 +135,10 @@ fn slug(proposed: &str) -> Option<String> {
 }
 
 fn decode<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, ReplyError> {
-    let mut decoder = serde_json::Deserializer::from_str(json);
-    let decoded = T::deserialize(&mut decoder).map_err(|error| reply_error(&error))?;
-    decoder.end().map_err(|_| ReplyError::TextAfter)?;
-    Ok(decoded)
+    let mut source = serde_json::Deserializer::from_str(json);
+    let reply = T::deserialize(&mut source).map_err(|error| reply_error(&error))?;
+    source.end().map_err(|_| ReplyError::TextAfter)?;
+    Ok(reply)
 }
 
 fn reply_error(error: &serde_json::Error) -> ReplyError {

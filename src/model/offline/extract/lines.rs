@@ -1,5 +1,7 @@
 //! What a task may say, as lines with a rank, before the budget is known.
 
+use std::fmt::Write as _;
+
 use crate::domain::item::{Item, ItemKind, Place, Provenance, Trust};
 use crate::domain::text::Redacted;
 use crate::model::offline::extract::outcome::{Evidence, Verdict};
@@ -172,20 +174,20 @@ fn failure_line(failure: &Failure<'_>) -> String {
         place(command.result_place)
     );
     if 1 < failure.times {
-        line.push_str(&format!(", {} times", failure.times));
+        let _ = write!(line, ", {} times", failure.times);
     }
     line.push(')');
     if let Some(error) = &command.error {
-        line.push_str(&format!(": `{error}`"));
+        let _ = write!(line, ": `{error}`");
     }
     let worked = |command: &Command| place(command.result_place);
-    match failure.remedy {
-        Remedy::None => line.push_str("; nothing that worked followed"),
-        Remedy::Again(then) => line.push_str(&format!("; it worked later ({})", worked(then))),
+    let _ = match failure.remedy {
+        Remedy::None => write!(line, "; nothing that worked followed"),
+        Remedy::Again(then) => write!(line, "; it worked later ({})", worked(then)),
         Remedy::Instead(then) => {
-            line.push_str(&format!("; then `{}` worked ({})", then.line, worked(then)));
+            write!(line, "; then `{}` worked ({})", then.line, worked(then))
         }
-    }
+    };
     line
 }
 

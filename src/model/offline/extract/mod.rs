@@ -26,6 +26,8 @@ mod tasks;
 mod words;
 mod work;
 
+use std::fmt::Write as _;
+
 use serde_json::json;
 
 use crate::domain::item::{Item, ItemKind, Provenance, Trust};
@@ -144,13 +146,13 @@ fn context_line(facts: &SessionFacts) -> String {
     let mut line = format!("{} session", facts.agent);
     let mut add = |words: &str, value: Option<&Redacted>| {
         if let Some(value) = value.map(|value| words::one_line(value.as_str())) {
-            line.push_str(&format!("{words} `{}`", value.replace('`', "'")));
+            let _ = write!(line, "{words} `{}`", value.replace('`', "'"));
         }
     };
     add(" in", facts.project.as_ref());
     add(", cwd", facts.cwd.as_ref());
     add(", branch", facts.git_branch.as_ref());
-    line.push_str(&format!(", {}.", span(facts.started_at, facts.updated_at)));
+    let _ = write!(line, ", {}.", span(facts.started_at, facts.updated_at));
     line
 }
 

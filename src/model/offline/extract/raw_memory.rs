@@ -1,6 +1,8 @@
 //! The raw memory of version 1: what of a recap may be used again, under a
 //! front matter by which consolidation routes it (reference 5.9).
 
+use std::fmt::Write as _;
+
 use crate::domain::text::Redacted;
 use crate::model::SessionFacts;
 use crate::model::offline::extract::lines::List;
@@ -37,13 +39,13 @@ pub(crate) fn print(
         ("cwd", &cwd),
         ("keywords", &keywords),
     ] {
-        printed.push_str(&format!("{key}: {}\n", yaml(value)));
+        let _ = writeln!(printed, "{key}: {}", yaml(value));
     }
     printed.push_str("---\n");
     for (index, (task, outcome)) in tasks.iter().zip(outcomes).enumerate() {
-        printed.push_str(&format!("\n### Task {}: {}\n\n", index + 1, task.title));
-        printed.push_str(&format!("task: {}\ntask_group: {group}\n", task.title));
-        printed.push_str(&format!("task_outcome: {}\n", outcome.label()));
+        let _ = writeln!(printed, "\n### Task {}: {}\n", index + 1, task.title);
+        let _ = writeln!(printed, "task: {}\ntask_group: {group}", task.title);
+        let _ = writeln!(printed, "task_outcome: {}", outcome.label());
         printed.push_str(&task.lists(LISTS));
     }
     printed

@@ -5,6 +5,7 @@
 //! work, by rank, one line of each task in turn.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use crate::domain::limits::RECAP_V2_BYTES;
 use crate::model::offline::extract::lines::{Fact, List, Quote};
@@ -48,7 +49,7 @@ impl TaskText {
     pub(crate) fn lists(&self, wanted: &[List]) -> String {
         let mut text = String::new();
         for (list, lines) in self.lists.iter().filter(|(list, _)| wanted.contains(list)) {
-            text.push_str(&format!("\n{}\n{}\n", list.heading(), lines.join("\n")));
+            let _ = writeln!(text, "\n{}\n{}", list.heading(), lines.join("\n"));
         }
         text
     }
@@ -59,7 +60,7 @@ pub(crate) fn recap(head: &str, tasks: &[TaskText]) -> String {
     let mut text = head.to_owned();
     for (index, task) in tasks.iter().enumerate() {
         text.push_str(&heading(index, &task.title));
-        text.push_str(&format!("\n{}\n", task.outcome));
+        let _ = writeln!(text, "\n{}", task.outcome);
         text.push_str(&task.lists(&List::ALL));
     }
     text
