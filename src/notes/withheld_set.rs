@@ -1,15 +1,105 @@
 //! What is withheld, as one value that answers "may this come in?".
+//!
+//! Each withheld thing is a file of its own in `withheld/` of the home and,
+//! copied with the next commit, in every memory folder. The union counts, so
+//! that a reset of a folder lifts nothing.
+//!
+//! # Crash safety
+//!
+//! Files are created whole and never changed; a second save of the same thing
+//! finds it there.
+
+use std::path::{Path, PathBuf};
 
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::path::TreePath;
+use crate::domain::text::Raw;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{Withheld, WithheldWhat};
+use crate::sys::fs::{self, EntryType, FsError};
+use crate::sys::stop;
+use crate::text::shingles;
+use crate::text::withheld::{self, WithheldError};
+
+/// Largest file of a withheld thing, in bytes. An entry of 64 KiB has fewer
+/// hashes than fill it.
+const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Why what is withheld is not known. Nothing may come in then: what cannot be
+/// read might withhold it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WithheldSetError {
+    #[error(transparent)]
+    Files(#[from] FsError),
+    /// Remove or mend the file: a pass begins only when each can be read.
+    #[error("`{}` does not say what is withheld", path.display())]
+    Damaged {
+        path: PathBuf,
+        source: WithheldError,
+    },
+}
 
 /// The union of what the home and the memory folders withhold.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct WithheldSet {
     /// Sorted by id, without repeats.
     all: Vec<Withheld>,
+}
+
+/// Reads `withheld/*.yaml` of the home and joins the copies of a memory folder.
+///
+/// # Errors
+///
+/// When a file cannot be read or does not parse.
+pub(crate) fn load(
+    home: &Path,
+    copies: &[(TreePath, Raw)],
+) -> Result<WithheldSet, WithheldSetError> {
+    let mut all = Vec::new();
+    for entry in fs::list(&home.join("withheld"))? {
+        let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+        if entry.kind != EntryType::File || !name.ends_with(".yaml") || fs::is_side_file(&name) {
+            continue;
+        }
+        // Gone since it was listed: released by a person just now.
+        let Some(text) = fs::read_text_if_any(&entry.path, FILE_BYTES_MAX)? else {
+            continue;
+        };
+        all.push(parse(&entry.path, &name, &text)?);
+    }
+    for (path, text) in copies {
+        all.push(parse(
+            Path::new(path.as_str()),
+            path.name(),
+            text.unredacted(),
+        )?);
+    }
+    Ok(WithheldSet::union(all))
+}
+
+fn parse(path: &Path, name: &str, text: &str) -> Result<Withheld, WithheldSetError> {
+    withheld::parse(name, text).map_err(|source| WithheldSetError::Damaged {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Writes new things to `withheld/` of the home, a file each.
+///
+/// # Errors
+///
+/// When one cannot be written; those before it are.
+pub(crate) fn save(home: &Path, new: &[Withheld]) -> Result<(), WithheldSetError> {
+    let folder = home.join("withheld");
+    if !new.is_empty() {
+        fs::make_folders(&folder)?;
+    }
+    for withheld in new {
+        let file = folder.join(format!("{}.yaml", withheld.id));
+        fs::create_new(&file, withheld::print(withheld).as_str().as_bytes())?;
+        stop::point("notes.withheld_saved");
+    }
+    Ok(())
 }
 
 impl WithheldSet {
@@ -45,5 +135,77 @@ impl WithheldSet {
             } => held_id == thread_id && updated_at <= *until,
             _ => false,
         })
+    }
+
+    /// An entry that says this must not come in.
+    pub(crate) fn blocks_entry(&self, text: &str) -> bool {
+        self.all.iter().any(|withheld| match &withheld.what {
+            WithheldWhat::Entry(hashes) => shingles::matches(hashes, text),
+            _ => false,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WithheldSetError, load, save};
+    use crate::domain::id::ThreadId;
+    use crate::domain::path::TreePath;
+    use crate::domain::text::Raw;
+    use crate::domain::time::Timestamp;
+    use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
+    use crate::text::shingles;
+    use crate::text::withheld;
+
+    const NOW: Timestamp = Timestamp::from_seconds(1_770_000_000);
+
+    fn entry(id: &str, text: &str) -> Withheld {
+        Withheld {
+            id: id.to_owned(),
+            reason: WithheldReason::Forgotten,
+            since: NOW,
+            what: WithheldWhat::Entry(shingles::hash_entry([7; 16], text)),
+        }
+    }
+
+    #[test]
+    fn home_and_folder_copies_are_joined() {
+        let home = tempfile::tempdir().unwrap();
+        let thread_id = ThreadId::parse("019cd700-0000-7000-8000-000000000001").unwrap();
+        let thread = Withheld {
+            what: WithheldWhat::Thread {
+                thread_id: thread_id.clone(),
+                until: NOW,
+            },
+            ..entry("b", "")
+        };
+        save(home.path(), &[entry("a", "always deploy to staging first")]).unwrap();
+        let copy = TreePath::parse("extensions/withheld/entries/b.yaml").unwrap();
+        let copies = [(copy, Raw::new(withheld::print(&thread).into_string()))];
+        let set = load(home.path(), &copies).unwrap();
+
+        assert!(set.blocks_entry("- Always deploy to staging first. [ad-hoc note]"));
+        assert!(!set.blocks_entry("- Always run the tests first."));
+        assert!(set.blocks_thread(&thread_id, NOW));
+        assert!(!set.blocks_thread(&thread_id, NOW.plus_seconds(1)));
+    }
+
+    #[test]
+    fn saving_twice_writes_once() {
+        let home = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            save(home.path(), &[entry("a", "tabs, not spaces")]).unwrap();
+        }
+        assert_eq!(load(home.path(), &[]).unwrap().as_slice().len(), 1);
+    }
+
+    #[test]
+    fn a_damaged_file_lets_nothing_in() {
+        let home = tempfile::tempdir().unwrap();
+        save(home.path(), &[entry("a", "tabs")]).unwrap();
+        let file = home.path().join("withheld/a.yaml");
+        crate::sys::fs::replace(&file, b"what: everything\n").unwrap();
+        let error = load(home.path(), &[]).unwrap_err();
+        assert!(matches!(error, WithheldSetError::Damaged { path, .. } if path == file));
     }
 }
