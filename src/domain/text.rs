@@ -49,6 +49,11 @@ impl Redacted {
         Self(text)
     }
 
+    /// Words of this program's own source, which hold no secret.
+    pub(crate) fn literal(text: &'static str) -> Self {
+        Self(text.to_owned())
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

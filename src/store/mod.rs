@@ -1,28 +1,64 @@
-//! The Git repository of a memory folder.
+//! The Git repository of a memory folder: the only module that knows Git.
+//!
+//! Everything goes through gix and exactly `<folder>/.git`. The environment
+//! (`GIT_DIR` and friends) and the configuration of user and system are not
+//! looked at, no hook runs, no filter applies, no ignore rule hides a file.
+//!
+//! # Layout inside `.git`
+//!
+//! | path | what |
+//! | --- | --- |
+//! | `memrev-format` | number of the format written here |
+//! | `memrev/publication` | the record of a publication under way, see `record` |
+//! | `memrev/incoming/<run>/<n>` | new versions on their way into the folder |
+//! | `memrev/displaced/<run>/<n>` | old versions that left it, until the next `recover` |
+//! | `memrev/locks/` | proofs that a lock of Git's is ours, see `locks` |
+//!
+//! # Locking
+//!
+//! Every writer holds the store's file lock ([`Store::lock`]); Git's own locks
+//! are taken besides, for moments, because the person's `git` knows those.
+//!
+//! # Crash safety
+//!
+//! See `publish`. [`Store::recover`] comes before any other writer.
+//!
+//! # Not in here
+//!
+//! What to publish, when, and whether it is any good.
 
-#![allow(clippy::todo, clippy::unused_self, reason = "signatures first")]
-
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::domain::id::{ObjectId, RunId};
 use crate::domain::path::TreePath;
-use crate::domain::text::{Raw, Redacted};
+use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
+use crate::store::author::Author;
+use crate::store::error::StoreError;
+use crate::store::message::{ChangeKind, CommitMessage};
 use crate::sys::lock::FileLock;
 
 pub(crate) mod author;
+mod changes;
+mod commit;
 pub(crate) mod diff;
 pub(crate) mod error;
 pub(crate) mod history;
+mod index;
+mod kept;
+mod locks;
 pub(crate) mod merge;
 pub(crate) mod message;
-
-use self::author::Author;
-use self::error::StoreError;
-use self::history::Commit;
-use self::message::{ChangeKind, CommitMessage};
+mod objects;
+mod open;
+mod publish;
+mod readiness;
+mod record;
+mod recover;
+#[cfg(test)]
+mod tests;
 
 /// Where a memory folder and its lock are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,12 +82,18 @@ impl StorePaths {
 /// The repository of one memory folder. Shared between threads freely.
 pub(crate) struct Store {
     paths: StorePaths,
+    repository: gix::ThreadSafeRepository,
+    /// What `.git/memrev-format` says, when this program does not know it.
+    unknown_format: Option<String>,
+    /// The file system can tell executable files from others.
+    has_executable_bit: bool,
 }
 
 /// The right to write to a store, while it is held.
 #[derive(Debug)]
 pub(crate) struct StoreLock {
     _file: FileLock,
+    folder: PathBuf,
 }
 
 /// One file of a tree.
@@ -186,155 +228,92 @@ pub(crate) struct KeptRef {
 }
 
 impl Store {
-    /// Makes the folder's repository, with an empty first commit of kind
-    /// `init`, unless it has one already. Files in the folder are left alone
-    /// and uncommitted.
-    pub(crate) fn init(_paths: StorePaths, _now: Timestamp) -> Result<Self, StoreError> {
-        todo!()
-    }
-
-    /// Opens exactly `<folder>/.git`.
-    pub(crate) fn open(_paths: StorePaths) -> Result<Self, StoreError> {
-        todo!()
-    }
-
     pub(crate) fn folder(&self) -> &Path {
         &self.paths.folder
     }
 
     /// Takes the lock that every writer holds, waiting at most `wait`.
-    pub(crate) fn lock(&self, _wait: Duration) -> Result<StoreLock, StoreError> {
-        todo!()
-    }
-
-    /// Whether we may write now; gives the head. Call `recover` before it.
-    pub(crate) fn readiness(&self) -> Result<ObjectId, StoreError> {
-        todo!()
-    }
-
-    /// Keeps content that is only in the index on `refs/memrev/kept/<run>`.
-    pub(crate) fn keep_staged(
-        &self,
-        _lock: &StoreLock,
-        _run: &RunId,
-        _now: Timestamp,
-    ) -> Result<Option<KeptRef>, StoreError> {
-        todo!()
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Busy`] with the holder when the time is up, and
+    /// [`StoreError::NewerFormat`]: what a newer program wrote is only read.
+    pub(crate) fn lock(&self, wait: Duration) -> Result<StoreLock, StoreError> {
+        if let Some(found) = &self.unknown_format {
+            return Err(StoreError::NewerFormat {
+                folder: self.paths.folder.clone(),
+                found: found.clone(),
+                known: open::FORMAT,
+            });
+        }
+        Ok(StoreLock {
+            _file: FileLock::acquire(&self.paths.lock_file, wait)?,
+            folder: self.paths.folder.clone(),
+        })
     }
 
     /// The commit that main is at.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::NotOurs`] when main has no commit.
     pub(crate) fn head(&self) -> Result<ObjectId, StoreError> {
-        todo!()
+        commit::main_of(&self.repository(), self.folder())
     }
 
-    /// The files of a commit.
-    pub(crate) fn snapshot(&self, _commit: ObjectId) -> Result<Snapshot, StoreError> {
-        todo!()
+    fn repository(&self) -> gix::Repository {
+        self.repository.to_thread_local()
     }
 
-    pub(crate) fn blob(&self, _id: ObjectId) -> Result<Vec<u8>, StoreError> {
-        todo!()
+    fn git_dir(&self) -> PathBuf {
+        self.paths.folder.join(".git")
     }
 
-    /// A blob as text.
-    pub(crate) fn text(&self, _id: ObjectId) -> Result<Raw, StoreError> {
-        todo!()
+    /// Where this module keeps what it needs to survive a crash.
+    fn private_dir(&self) -> PathBuf {
+        self.git_dir().join("memrev")
     }
 
-    /// The id that `content` has as a blob. Writes nothing.
-    pub(crate) fn blob_id(_content: &[u8]) -> ObjectId {
-        todo!()
+    /// The file of the work tree at `path`.
+    fn work_path(&self, path: &TreePath) -> PathBuf {
+        self.paths.folder.join(path.as_str())
     }
 
-    /// How the work tree differs from `snapshot`.
-    pub(crate) fn changes(&self, _snapshot: &Snapshot) -> Result<Changes, StoreError> {
-        todo!()
+    /// Holding another folder's lock is a bug of the caller.
+    fn assert_locked(&self, lock: &StoreLock) {
+        assert!(
+            lock.folder == self.paths.folder,
+            "the lock is of this store"
+        );
     }
 
-    /// Reads a file of the work tree; `None` when there is no plain file.
-    pub(crate) fn read_work_tree(&self, _path: &TreePath) -> Result<Option<Vec<u8>>, StoreError> {
-        todo!()
+    fn not_ours(&self, state: error::NotOurs) -> StoreError {
+        StoreError::NotOurs {
+            folder: self.paths.folder.clone(),
+            state,
+        }
     }
 
-    /// First-parent commits, newest first.
-    pub(crate) fn history(
-        &self,
-        _from: ObjectId,
-    ) -> Result<impl Iterator<Item = Result<Commit, StoreError>> + '_, StoreError> {
-        Ok(std::iter::empty())
+    /// Keeps what was attempted with an error of Git's data.
+    fn while_trying_to<E>(&self, attempt: &'static str) -> impl Fn(E) -> StoreError + use<E>
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        let folder = self.paths.folder.clone();
+        move |source| StoreError::Git {
+            attempt,
+            folder: folder.clone(),
+            source: source.into(),
+        }
     }
+}
 
-    pub(crate) fn commit(&self, _id: ObjectId) -> Result<Commit, StoreError> {
-        todo!()
-    }
+/// Between gix's ids and ours.
+fn id_of(id: &gix::oid) -> ObjectId {
+    let bytes = id.as_bytes().try_into();
+    ObjectId::from_bytes(bytes.expect("this build of gix knows SHA-1 only"))
+}
 
-    /// What a commit changed against its first parent.
-    pub(crate) fn changed_paths(&self, _commit: ObjectId) -> Result<Vec<Change>, StoreError> {
-        todo!()
-    }
-
-    /// The input versions of `head` that a baseline has consumed (DESIGN 2).
-    pub(crate) fn consumed(
-        &self,
-        _head: &Snapshot,
-    ) -> Result<BTreeSet<(TreePath, ObjectId)>, StoreError> {
-        todo!()
-    }
-
-    /// Commits paths whose content the work tree has already.
-    pub(crate) fn commit_paths(
-        &self,
-        _lock: &StoreLock,
-        _expected_head: ObjectId,
-        _changes: &[TreeChange],
-        _message: &CommitMessage,
-        _author: &Author,
-        _now: Timestamp,
-    ) -> Result<ObjectId, StoreError> {
-        todo!()
-    }
-
-    /// Publishes new versions: commit, then work tree (DESIGN 6, step 9).
-    pub(crate) fn publish(
-        &self,
-        _lock: &StoreLock,
-        _publication: &Publication<'_>,
-        _now: Timestamp,
-    ) -> Result<Published, StoreError> {
-        todo!()
-    }
-
-    /// Finishes or undoes what a killed process began.
-    pub(crate) fn recover(&self, _lock: &StoreLock) -> Result<Recovery, StoreError> {
-        todo!()
-    }
-
-    /// Keeps `parent` with `changes` as a commit beside main.
-    #[expect(clippy::too_many_arguments, reason = "one call, each its own type")]
-    pub(crate) fn keep_ref(
-        &self,
-        _lock: &StoreLock,
-        _kind: KeptKind,
-        _run: &RunId,
-        _parent: ObjectId,
-        _changes: &[TreeChange],
-        _message: &CommitMessage,
-        _now: Timestamp,
-    ) -> Result<KeptRef, StoreError> {
-        todo!()
-    }
-
-    /// All commits beside main of that kind, oldest run first.
-    pub(crate) fn kept_refs(&self, _kind: KeptKind) -> Result<Vec<KeptRef>, StoreError> {
-        todo!()
-    }
-
-    /// Removes one; a missing one is fine.
-    pub(crate) fn remove_kept_ref(
-        &self,
-        _lock: &StoreLock,
-        _kept: &KeptRef,
-    ) -> Result<(), StoreError> {
-        todo!()
-    }
+fn gix_id(id: ObjectId) -> gix::ObjectId {
+    gix::ObjectId::Sha1(*id.as_bytes())
 }

@@ -273,16 +273,56 @@ pub(crate) fn folder_modified(path: &Path) -> Option<Timestamp> {
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let mut file = new_options(0o600).open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Adds `bytes` to the end of a file, which is made with mode 0600.
+///
+/// # Errors
+///
+/// When it cannot be opened or written.
+pub(crate) fn append(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+    let mut options = new_options(0o600);
+    options.create_new(false).create(true).append(true);
+    let opened = options.open(path);
+    opened
+        .and_then(|mut file| file.write_all(bytes))
+        .map_err(FsError::at("append to", path))
+}
+
+/// Closes a folder to everybody but its owner: mode 0700.
+///
+/// # Errors
+///
+/// When its mode cannot be set.
+pub(crate) fn make_private(folder: &Path) -> Result<(), FsError> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(folder, mode).map_err(FsError::at("close", folder))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        Ok(())
+    }
+}
+
+/// For a file that must not exist yet.
+fn new_options(mode: u32) -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
-        options.mode(0o600);
+        options.mode(mode);
     }
-    let mut file = options.open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    #[cfg(not(unix))]
+    let _ = mode;
+    options
 }
 
 /// Marks side files of ours: `.name.memrev-<pid>.tmp`.
@@ -314,6 +354,25 @@ pub(crate) fn remove(path: &Path) -> Result<(), FsError> {
     }
 }
 
+/// Removes a folder that has nothing in it; any other is left alone.
+///
+/// # Errors
+///
+/// When the system refuses for another reason.
+pub(crate) fn remove_if_empty(folder: &Path) -> Result<(), FsError> {
+    match std::fs::remove_dir(folder) {
+        Err(error)
+            if !matches!(
+                error.kind(),
+                ErrorKind::NotFound | ErrorKind::DirectoryNotEmpty | ErrorKind::NotADirectory
+            ) =>
+        {
+            Err(FsError::at("remove", folder)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Removes a folder with everything in it; links in it are removed, not
 /// followed; a missing one is fine.
 ///
@@ -325,6 +384,18 @@ pub(crate) fn remove_all(folder: &Path) -> Result<(), FsError> {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
         Err(error) => Err(FsError::at("remove", folder)(error)),
+    }
+}
+
+/// Removes whatever lies at `path`, a folder with everything in it.
+///
+/// # Errors
+///
+/// When something cannot be removed.
+pub(crate) fn remove_all_or_file(path: &Path) -> Result<(), FsError> {
+    match std::fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => remove_all(path),
+        _ => remove(path),
     }
 }
 

@@ -17,3 +17,4 @@ pub(crate) mod lock;
 pub(crate) mod process;
 pub(crate) mod project;
 pub(crate) mod stop;
+pub(crate) mod swap;

@@ -74,14 +74,21 @@ fn plan() -> Plan {
     }
 }
 
+/// With several threads the signal may reach another one first; this one
+/// waits for its end and does nothing more.
 #[cfg(unix)]
 fn die() {
     signal_self(rustix::process::Signal::KILL);
+    loop {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
 }
 
+/// As for [`die`]: the pause is longer than a signal takes.
 #[cfg(unix)]
 fn freeze() {
     signal_self(rustix::process::Signal::STOP);
+    std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
 #[cfg(unix)]

@@ -1,0 +1,216 @@
+//! The index: Git's list of what is staged, with the stat data that lets
+//! everybody skip unchanged files.
+//!
+//! # Locking
+//!
+//! Under `.git/index.lock`, so that the person's `git` waits or refuses.
+//!
+//! # Crash safety
+//!
+//! The new index is written aside and renamed. An old one only costs a
+//! `git status` that says too much until recovery has written it again.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use gix::bstr::{BStr, ByteSlice as _};
+use gix::index::entry::{Flags, Mode, Stage, Stat};
+
+use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
+use crate::domain::path::TreePath;
+use crate::store::error::StoreError;
+use crate::store::locks::GitLock;
+use crate::store::{Blob, Store, gix_id, id_of};
+use crate::sys::fs;
+use crate::sys::stop::point;
+use crate::sys::swap;
+
+/// Reads the index from disk; `None` when there is none yet.
+pub(super) fn read(store: &Store) -> Result<Option<gix::index::File>, StoreError> {
+    let path = store.git_dir().join("index");
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let options = gix::index::decode::Options::default();
+    gix::index::File::at(path, gix::hash::Kind::Sha1, false, options)
+        .map(Some)
+        .map_err(store.while_trying_to("read the index"))
+}
+
+/// The exec bit of a plain file's entry; `None` for links and the like.
+pub(super) fn executable(mode: Mode) -> Option<bool> {
+    match mode {
+        Mode::FILE => Some(false),
+        Mode::FILE_EXECUTABLE => Some(true),
+        _ => None,
+    }
+}
+
+/// Stat data of a path, as the index holds it.
+pub(super) fn stat(path: &Path) -> Option<(gix::index::fs::Metadata, Stat)> {
+    let metadata = gix::index::fs::Metadata::from_path_no_follow(path).ok()?;
+    let stat = Stat::from_fs(&metadata).ok()?;
+    Some((metadata, stat))
+}
+
+/// Nanoseconds count: only equal times mean an unchanged file.
+pub(super) const EXACT: gix::index::entry::stat::Options = gix::index::entry::stat::Options {
+    trust_ctime: true,
+    check_stat: true,
+    use_nsec: true,
+    use_stdev: false,
+};
+
+impl Store {
+    /// Brings some paths of the index to a commit's versions. All else that a
+    /// person has staged stays as it is.
+    pub(super) fn update_index<'a>(
+        &self,
+        repository: &gix::Repository,
+        files: impl Iterator<Item = (&'a TreePath, Option<Blob>)>,
+    ) -> Result<(), StoreError> {
+        let lock = GitLock::take(&self.git_dir(), "index", None)?;
+        point("index.locked");
+        let mut index = match read(self)? {
+            Some(mut index) => {
+                self.mark_racy(&mut index);
+                self.set_entries(&mut index, &files.collect());
+                index
+            }
+            None => self.index_of(repository)?,
+        };
+        index.sort_entries();
+        // Both describe the entries of before.
+        index.remove_tree();
+        index.remove_resolve_undo();
+        self.write_index(&index)?;
+        point("index.written");
+        drop(lock);
+        Ok(())
+    }
+
+    /// A fresh index of main's tree.
+    fn index_of(&self, repository: &gix::Repository) -> Result<gix::index::File, StoreError> {
+        let tree = self.tree_of(repository, self.head()?)?;
+        let index = repository.index_from_tree(&tree);
+        let mut index = index.map_err(self.while_trying_to("make an index"))?;
+        let stats: Vec<Option<Stat>> = (index.entries().iter())
+            .map(|entry| {
+                let path = TreePath::parse(entry.path(&index).to_str().ok()?)?;
+                let executable = executable(entry.mode)?;
+                let id = id_of(&entry.id);
+                self.verified_stat(&path, Blob { id, executable })
+            })
+            .collect();
+        for (entry, stat) in index.entries_mut().iter_mut().zip(stats) {
+            entry.stat = stat.unwrap_or_default();
+        }
+        Ok(index)
+    }
+
+    fn set_entries(&self, index: &mut gix::index::File, files: &BTreeMap<&TreePath, Option<Blob>>) {
+        let set = |path: &str| {
+            let path = TreePath::parse(path)?;
+            files.get(&path).copied().flatten()
+        };
+        // A file makes way for a folder of its name, and the other way round.
+        let added = files.iter().filter(|(_, blob)| blob.is_some());
+        let folders: BTreeSet<&str> = added.flat_map(|(path, _)| above(path.as_str())).collect();
+        index.remove_entries(|_, found, entry| {
+            let Ok(found) = found.to_str() else {
+                return false;
+            };
+            let is_ours = TreePath::parse(found).is_some_and(|path| files.contains_key(&path));
+            let is_gone = is_ours && (set(found).is_none() || entry.stage() != Stage::Unconflicted);
+            is_gone || folders.contains(found) || above(found).any(|folder| set(folder).is_some())
+        });
+        let mut new = Vec::new();
+        for (path, blob) in files {
+            let Some(blob) = blob else { continue };
+            let stat = self.verified_stat(path, *blob).unwrap_or_default();
+            let mode = if blob.executable {
+                Mode::FILE_EXECUTABLE
+            } else {
+                Mode::FILE
+            };
+            let name: &BStr = path.as_str().into();
+            match index.entry_mut_by_path_and_stage(name, Stage::Unconflicted) {
+                Some(entry) => {
+                    entry.stat = stat;
+                    entry.id = gix_id(blob.id);
+                    entry.mode = mode;
+                    entry.flags = Flags::empty();
+                }
+                None => new.push((stat, gix_id(blob.id), mode, name)),
+            }
+        }
+        for (stat, id, mode, name) in new {
+            index.dangerously_push_entry(stat, id, Flags::empty(), mode, name);
+        }
+    }
+
+    /// The racy-clean rule of Git: an entry whose file changed in the second
+    /// of the index's own writing, or later, proves nothing by its stat data.
+    /// Writing the index again would make it look proven, so such entries are
+    /// compared with their file now and told apart by a size of 0, which
+    /// makes every reader compare content. Whole seconds, because `git` as
+    /// usually built compares no finer.
+    fn mark_racy(&self, index: &mut gix::index::File) {
+        let timestamp = index.timestamp();
+        let options = gix::index::entry::stat::Options::default();
+        let racy: Vec<(usize, Option<Stat>)> = (index.entries().iter().enumerate())
+            .filter(|(_, entry)| entry.stat.is_racy(timestamp, options))
+            .map(|(at, entry)| {
+                let path = entry.path(index).to_str().ok().and_then(TreePath::parse);
+                let verified = path
+                    .zip(executable(entry.mode))
+                    .and_then(|(path, executable)| {
+                        let id = id_of(&entry.id);
+                        self.verified_stat(&path, Blob { id, executable })
+                    });
+                (at, verified)
+            })
+            .collect();
+        let entries = index.entries_mut();
+        for (at, verified) in racy {
+            match verified {
+                Some(stat) => entries[at].stat = stat,
+                None => entries[at].stat.size = 0,
+            }
+        }
+    }
+
+    /// The stat data of a file that has exactly this content, read between
+    /// two equal looks at them.
+    pub(super) fn verified_stat(&self, path: &TreePath, blob: Blob) -> Option<Stat> {
+        let file = self.work_path(path);
+        let (metadata, before) = stat(&file)?;
+        if !metadata.is_file() || SNAPSHOT_FILE_BYTES_MAX < metadata.len() {
+            return None;
+        }
+        let executable = self.executable_on_disk(&metadata, Some(blob));
+        let content = self.read_work_tree(path).ok()??;
+        let (_, after) = stat(&file)?;
+        let is_same = Self::blob_id(&content) == blob.id && executable == blob.executable;
+        (is_same && after.matches(&before, EXACT)).then_some(after)
+    }
+
+    fn write_index(&self, index: &gix::index::File) -> Result<(), StoreError> {
+        let side = self.private_dir().join("index.new");
+        let failed = self.while_trying_to("write the index");
+        let mut bytes = Vec::with_capacity(index.entries().len() * 128);
+        let options = gix::index::write::Options::default();
+        index.write_to(&mut bytes, options).map_err(failed)?;
+        fs::remove(&side)?;
+        fs::write_unflushed(&side, &bytes, false)?;
+        point("index.prepared");
+        swap::move_over(&side, &self.git_dir().join("index"))?;
+        Ok(())
+    }
+}
+
+/// The folders above a path, nearest first.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'))
+        .map(|(above, _)| above)
+}
