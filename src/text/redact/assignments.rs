@@ -14,7 +14,7 @@ use super::values::{
 
 pub(super) const KIND: &str = "assigned-secret";
 
-/// Words inside telling names, in lower case, for the automaton.
+/// Words inside telling names, in lower case, for the scan.
 pub(super) const NAME_WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -355,7 +355,10 @@ fn is_secret(name: Name<'_>, value: &str, style: Style, next: Option<char>) -> b
     } else {
         VALUE_BYTES_MIN
     };
-    if value.len() < bytes_min || is_placeholder(value) || is_location(value) {
+    // What follows a closing quote: `print("token=" + token)`.
+    let follows_quote = style != Style::Environment && value.starts_with([' ', ')', ',', ';']);
+    let is_short = value.len() < bytes_min;
+    if is_short || follows_quote || is_placeholder(value) || is_location(value) {
         return false;
     }
     match style {

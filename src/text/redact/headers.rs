@@ -54,7 +54,7 @@ fn is_stand_in(secret: &str) -> bool {
         "user",
         "x-oauth-basic",
     ];
-    let is_code = secret.contains(['(', ')', '{', '}', '$']);
+    let is_code = secret.contains(['(', ')', '{', '}', '[', ']', '$']);
     is_code || WORDS.iter().any(|word| secret.eq_ignore_ascii_case(word))
 }
 

@@ -11,7 +11,7 @@
 //!
 //! # How it stays fast
 //!
-//! One automaton looks for keywords (`sk-`, `password`, `://`); only where one
+//! One scan looks for keywords (`sk-`, `password`, `://`); only where one
 //! stands, a small hand-written check looks around it. There are no regular
 //! expressions whose cost depends on the text.
 //!
@@ -66,7 +66,11 @@ pub(crate) fn redact(text: &Raw) -> Redacted {
 
 /// As [`redact`], for text that is not wrapped.
 pub(crate) fn redact_str(text: &str) -> Redacted {
-    let mut current = replace(text, &findings(text));
+    let first = findings(text);
+    if first.is_empty() {
+        return Redacted::seal(text.to_owned());
+    }
+    let mut current = replace(text, &first);
     // Each round hides at least one more byte, so this ends. One round more
     // than the first is needed only where hiding one secret bares another.
     loop {

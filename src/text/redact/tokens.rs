@@ -8,7 +8,7 @@ use super::around::{begins_word, is_token_byte, run_end};
 /// One way a token can begin.
 pub(super) struct Token {
     pub(super) kind: &'static str,
-    /// Case counts here, although the automaton ignores it.
+    /// Case counts here, although the scan ignores it.
     pub(super) prefix: &'static str,
     body: Body,
     /// Fewest bytes after the prefix.

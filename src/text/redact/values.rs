@@ -138,7 +138,7 @@ pub(super) fn is_code_path(value: &str) -> bool {
             let begins_as_name = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
             let digits = part.bytes().filter(u8::is_ascii_digit).count();
             begins_as_name
-                && digits <= 3
+                && digits * 3 <= part.len().max(9)
                 && part.len() <= 40
                 && part
                     .bytes()
