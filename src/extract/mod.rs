@@ -1,5 +1,9 @@
-//! From sessions to recaps.
+//! From sessions to recaps: the first stage.
+//!
+//! [`select`] decides which sessions, [`input`] what a model is shown of one,
+//! [`reply`] what its answer says; [`run`] does it.
 
 pub(crate) mod input;
 pub(crate) mod reply;
+pub(crate) mod run;
 pub(crate) mod select;

@@ -42,6 +42,18 @@ pub(crate) struct Finding {
     pub(crate) raw_memory: Option<Redacted>,
 }
 
+impl Finding {
+    /// What is written down when there is nothing worth keeping: a header
+    /// without a body, so that the answer survives.
+    pub(crate) fn nothing() -> Self {
+        Self {
+            recap: Redacted::default(),
+            slug: None,
+            raw_memory: None,
+        }
+    }
+}
+
 /// Why a reply cannot be used. What it said is not repeated: it may hold
 /// anything.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -310,7 +310,8 @@ fn not_due(
     if covers(withheld_until.get(&head.thread_id).copied()) {
         return Some(Reason::Withheld);
     }
-    if covers(candidate.stored_until) {
+    // Who names a session wants it read again, done or not.
+    if policy.named.is_none() && covers(candidate.stored_until) {
         return Some(Reason::Unchanged);
     }
     let job = candidate.job?;

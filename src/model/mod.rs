@@ -24,6 +24,7 @@ use crate::domain::withheld::Withheld;
 use crate::sys::fs::FsError;
 
 pub(crate) mod offline;
+pub(crate) mod replay;
 
 /// What can answer a request.
 pub(crate) trait Model: Send + Sync {
