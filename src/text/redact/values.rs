@@ -138,12 +138,12 @@ pub(super) fn is_code_path(value: &str) -> bool {
             let begins_as_name = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
             let digits = part.bytes().filter(u8::is_ascii_digit).count();
             begins_as_name
-                && digits * 3 <= part.len().max(9)
+                && digits * 3 <= part.len().max(15)
                 && part.len() <= 40
                 && part
                     .bytes()
                     .all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
-                && !is_random(part)
+                && !changes_often(part)
         });
     all_names && 2 <= parts
 }
