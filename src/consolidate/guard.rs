@@ -1,4 +1,32 @@
 //! The loss guard: no entry goes without a reason.
+//!
+//! [`losses`] pairs old entries with new ones and explains those that are
+//! gone; [`verdict`] holds what is left unexplained against the limits.
+//!
+//! # Identity of an entry
+//!
+//! File, kind, heading path and cited sources; similarity of text decides
+//! within equal citations, else over the file. So a topic that moves from the
+//! recent days to the older ones, or a count that goes up, is not a loss.
+//!
+//! # Source
+//!
+//! DESIGN 6, loss guard.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::domain::entry::{Entry, EntryKind};
+use crate::domain::id::ThreadId;
+use crate::domain::path::{FileKind, TreePath};
+use crate::text::shingles;
+
+/// Two texts this alike say the same thing.
+const SAME_SIMILARITY_MIN: f64 = 0.6;
+/// Alike enough within one heading, or for a successor that a newer source
+/// or a note brought.
+const SUCCESSOR_SIMILARITY_MIN: f64 = 0.25;
+/// Alike enough when both cite the same sources.
+const CITED_SIMILARITY_MIN: f64 = 0.15;
 
 /// `[guard]`: how much may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,4 +52,383 @@ impl Default for GuardLimits {
             baselines_counted: 10,
         }
     }
+}
+
+/// Why an entry is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// Near-equal text stands elsewhere.
+    Merged {
+        into: TreePath,
+    },
+    /// Out of the summary, but in the handbook or a recap that is referred to.
+    Demoted {
+        to: TreePath,
+    },
+    /// Everything it cited has left the inputs.
+    Unsupported,
+    /// A note or a newer source says otherwise.
+    Contradicted {
+        by: String,
+    },
+    /// The worker took it out and said why.
+    Retired {
+        reason: String,
+    },
+    Unexplained,
+}
+
+impl Reason {
+    /// In commit messages and diagnostics.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::Merged { into } => format!("merged into {into}"),
+            Self::Demoted { to } => format!("demoted to {to}"),
+            Self::Unsupported => "its sources are gone".to_owned(),
+            Self::Contradicted { by } => format!("contradicted by {by}"),
+            Self::Retired { reason } => format!("retired: {reason}"),
+            Self::Unexplained => "no reason given".to_owned(),
+        }
+    }
+}
+
+/// An entry that is gone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Loss {
+    pub(crate) entry: Entry,
+    pub(crate) reason: Reason,
+}
+
+/// What [`losses`] compares and knows.
+pub(crate) struct GuardFacts<'a> {
+    pub(crate) old: &'a [Entry],
+    pub(crate) new: &'a [Entry],
+    /// Recap text by path, of the new tree.
+    pub(crate) recaps: &'a BTreeMap<TreePath, String>,
+    /// Threads with a recap in the new tree.
+    pub(crate) threads: &'a BTreeSet<ThreadId>,
+    /// Threads whose recap is new or changed in this pass.
+    pub(crate) fresh_threads: &'a BTreeSet<ThreadId>,
+    /// Notes that are new or changed in this pass: path and text.
+    pub(crate) fresh_notes: &'a [(TreePath, String)],
+    /// Text of notes that are gone since the last baseline.
+    pub(crate) gone_notes: &'a [String],
+    /// What the worker says it took out: text and reason.
+    pub(crate) retired: &'a [(String, String)],
+}
+
+/// The old entries that have no counterpart, each with its explanation.
+pub(crate) fn losses(facts: &GuardFacts<'_>) -> Vec<Loss> {
+    unpaired(facts.old, facts.new)
+        .into_iter()
+        .map(|entry| Loss {
+            reason: explain(entry, facts),
+            entry: entry.clone(),
+        })
+        .collect()
+}
+
+/// Pairs entries in rounds, from sure to likely; what is left is gone.
+fn unpaired<'a>(old: &'a [Entry], new: &'a [Entry]) -> Vec<&'a Entry> {
+    let mut old: Vec<Known<'a>> = old.iter().map(Known::new).collect();
+    let mut new: Vec<Known<'a>> = new.iter().map(Known::new).collect();
+    let rounds: [fn(&Known<'_>, &Known<'_>) -> f64; 4] = [
+        |a, b| f64::from(a.words == b.words),
+        |a, b| {
+            let is_same = a.cites() && a.sources == b.sources;
+            above(is_same, a.similarity(b), CITED_SIMILARITY_MIN)
+        },
+        |a, b| {
+            let is_near = a.entry.headings == b.entry.headings;
+            let is_recount = is_near && !a.cites() && a.wordless == b.wordless;
+            let similarity = a.similarity(b).max(f64::from(is_recount));
+            let fits = is_near && (!a.cites() || !b.cites() || a.shares_source(b));
+            above(fits, similarity, SUCCESSOR_SIMILARITY_MIN.max(0.4))
+        },
+        |a, b| above(true, a.similarity(b), SAME_SIMILARITY_MIN),
+    ];
+    for likeness in rounds {
+        pair_off(&mut old, &mut new, likeness);
+    }
+    old.into_iter().map(|known| known.entry).collect()
+}
+
+fn above(fits: bool, similarity: f64, similarity_min: f64) -> f64 {
+    if fits && similarity >= similarity_min {
+        similarity
+    } else {
+        0.0
+    }
+}
+
+/// Takes out every old entry that has a free new one of the same file and
+/// kind with a likeness above zero, the best first come.
+fn pair_off(
+    old: &mut Vec<Known<'_>>,
+    new: &mut Vec<Known<'_>>,
+    likeness: fn(&Known<'_>, &Known<'_>) -> f64,
+) {
+    old.retain(|gone| {
+        let mut best: Option<(usize, f64)> = None;
+        for (index, candidate) in new.iter().enumerate() {
+            let is_peer =
+                candidate.entry.path == gone.entry.path && candidate.entry.kind == gone.entry.kind;
+            if !is_peer {
+                continue;
+            }
+            let found = likeness(gone, candidate);
+            if found > best.map_or(0.0, |(_, best)| best) {
+                best = Some((index, found));
+            }
+        }
+        match best {
+            Some((index, _)) => {
+                new.remove(index);
+                false
+            }
+            None => true,
+        }
+    });
+}
+
+/// An entry with what pairing asks of it, computed once.
+struct Known<'a> {
+    entry: &'a Entry,
+    words: String,
+    /// Without digits: "12 sessions" and "13 sessions" are one statement.
+    wordless: String,
+    sources: BTreeSet<String>,
+}
+
+impl<'a> Known<'a> {
+    fn new(entry: &'a Entry) -> Self {
+        let words = shingles::normalise(&entry.text);
+        let wordless = words.chars().filter(|c| !c.is_numeric()).collect();
+        let threads = entry.thread_ids.iter().map(ToString::to_string);
+        Self {
+            sources: threads.chain(entry.recap_files.iter().cloned()).collect(),
+            entry,
+            words,
+            wordless,
+        }
+    }
+
+    fn cites(&self) -> bool {
+        !self.sources.is_empty()
+    }
+
+    fn shares_source(&self, other: &Self) -> bool {
+        !self.sources.is_disjoint(&other.sources)
+    }
+
+    fn similarity(&self, other: &Self) -> f64 {
+        shingles::similarity(&self.entry.text, &other.entry.text)
+    }
+}
+
+fn explain(entry: &Entry, facts: &GuardFacts<'_>) -> Reason {
+    None.or_else(|| merged(entry, facts))
+        .or_else(|| demoted(entry, facts))
+        .or_else(|| unsupported(entry, facts))
+        .or_else(|| contradicted(entry, facts))
+        .or_else(|| retired(entry, facts))
+        .unwrap_or(Reason::Unexplained)
+}
+
+fn merged(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+    let words = shingles::normalise(&entry.text);
+    let holds = |new: &&Entry| {
+        shingles::similarity(&entry.text, &new.text) >= SAME_SIMILARITY_MIN
+            || contains_whole(&shingles::normalise(&new.text), &words)
+    };
+    let into = facts.new.iter().find(holds)?.path.clone();
+    Some(match (entry.path.kind(), into.kind()) {
+        (FileKind::Summary, FileKind::Handbook) => Reason::Demoted { to: into },
+        _ => Reason::Merged { into },
+    })
+}
+
+/// A summary entry may live on in a recap, as long as something still leads
+/// to that recap.
+fn demoted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+    if entry.path.kind() != FileKind::Summary {
+        return None;
+    }
+    let words = shingles::normalise(&entry.text);
+    let is_referred_to = |path: &TreePath| {
+        let leads_there = |file: &String| path.name() == file.rsplit('/').next().unwrap_or(file);
+        (facts.new.iter()).any(|new| new.recap_files.iter().any(leads_there))
+    };
+    let holds = |(path, text): &(&TreePath, &String)| {
+        is_referred_to(path) && contains_whole(&shingles::normalise(text), &words)
+    };
+    let (path, _) = facts.recaps.iter().find(holds)?;
+    Some(Reason::Demoted { to: path.clone() })
+}
+
+fn unsupported(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+    let cites = !entry.thread_ids.is_empty() || !entry.recap_files.is_empty();
+    if cites {
+        let has_recap = |file: &String| {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            facts.recaps.keys().any(|path| path.name() == name)
+        };
+        let is_supported = entry.thread_ids.iter().any(|id| facts.threads.contains(id))
+            || entry.recap_files.iter().any(has_recap);
+        return (!is_supported).then_some(Reason::Unsupported);
+    }
+    let rests_on_gone_note =
+        entry.is_from_note && (facts.gone_notes.iter()).any(|note| speaks_of(note, &entry.text));
+    rests_on_gone_note.then_some(Reason::Unsupported)
+}
+
+fn contradicted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+    if let Some((path, _)) =
+        (facts.fresh_notes.iter()).find(|(_, note)| speaks_of(note, &entry.text))
+    {
+        return Some(Reason::Contradicted {
+            by: path.to_string(),
+        });
+    }
+    let is_newer = |new: &&Entry| {
+        let is_fresh = new
+            .thread_ids
+            .iter()
+            .any(|id| facts.fresh_threads.contains(id));
+        let is_successor = new.path == entry.path
+            && new.kind == entry.kind
+            && shingles::similarity(&new.text, &entry.text) >= SUCCESSOR_SIMILARITY_MIN;
+        is_fresh && is_successor
+    };
+    let successor = facts.new.iter().find(is_newer)?;
+    let by = successor.thread_ids.first()?.to_string();
+    Some(Reason::Contradicted { by })
+}
+
+fn retired(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+    let names_it = |(text, reason): &&(String, String)| {
+        !reason.trim().is_empty() && shingles::similarity(text, &entry.text) >= SAME_SIMILARITY_MIN
+    };
+    let (_, reason) = facts.retired.iter().find(names_it)?;
+    Some(Reason::Retired {
+        reason: reason.trim().to_owned(),
+    })
+}
+
+/// Whether a note is about an entry: a good part of the shorter text is in
+/// the longer one. Notes are sentences around the statement they are about.
+pub(crate) fn speaks_of(note: &str, entry: &str) -> bool {
+    note.lines()
+        .chain([note])
+        .any(|part| shingles::similarity(part, entry) >= SUCCESSOR_SIMILARITY_MIN)
+        || contains_whole(&shingles::normalise(note), &shingles::normalise(entry))
+}
+
+/// Whether normalised `words` stand as a whole in normalised `text`.
+fn contains_whole(text: &str, words: &str) -> bool {
+    !words.is_empty() && text.contains(words)
+}
+
+/// What earlier baselines lost, oldest first, as their messages say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LossCount {
+    /// Entries before the baseline.
+    pub(crate) entries: usize,
+    pub(crate) unexplained: usize,
+}
+
+/// What is wrong with a set of losses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum GuardFault {
+    /// Nothing is left although there are inputs.
+    NothingLeft,
+    TooManyUnexplained {
+        unexplained: usize,
+        entries: usize,
+    },
+    TooManyRetired {
+        retired: usize,
+        retired_max: usize,
+    },
+    /// Each baseline stayed within the limits, together they do not.
+    TooManyOverTime {
+        unexplained: usize,
+        entries: usize,
+        baselines: usize,
+    },
+}
+
+/// Holds losses against the limits.
+///
+/// `earlier` are the counts of the baselines before, newest last; only the
+/// last `baselines_counted − 1` are added to this one.
+pub(crate) fn verdict(
+    losses: &[Loss],
+    old_count: usize,
+    new_count: usize,
+    has_inputs: bool,
+    earlier: &[LossCount],
+    limits: &GuardLimits,
+) -> Vec<GuardFault> {
+    let mut faults = Vec::new();
+    if has_inputs && new_count == 0 {
+        faults.push(GuardFault::NothingLeft);
+    }
+    let unexplained = count(losses, |reason| *reason == Reason::Unexplained);
+    let is_too_many = exceeds(unexplained, old_count, limits);
+    if is_too_many || unexplained * 2 > old_count {
+        faults.push(GuardFault::TooManyUnexplained {
+            unexplained,
+            entries: old_count,
+        });
+    }
+    let retired = count(losses, |reason| matches!(reason, Reason::Retired { .. }));
+    let retired_max = (old_count * limits.retired_percent_max / 100).max(limits.retired_min);
+    if retired > retired_max {
+        faults.push(GuardFault::TooManyRetired {
+            retired,
+            retired_max,
+        });
+    }
+    if faults.is_empty() {
+        faults.extend(over_time(unexplained, old_count, earlier, limits));
+    }
+    faults
+}
+
+/// The share counts from the entries at the start of the counted baselines.
+fn over_time(
+    unexplained: usize,
+    old_count: usize,
+    earlier: &[LossCount],
+    limits: &GuardLimits,
+) -> Option<GuardFault> {
+    let counted = limits.baselines_counted.saturating_sub(1);
+    let window = &earlier[earlier.len().saturating_sub(counted)..];
+    let total = window.iter().map(|past| past.unexplained).sum::<usize>() + unexplained;
+    let entries = (window.iter().map(|past| past.entries)).fold(old_count, usize::max);
+    (unexplained > 0 && exceeds(total, entries, limits)).then_some(GuardFault::TooManyOverTime {
+        unexplained: total,
+        entries,
+        baselines: window.len() + 1,
+    })
+}
+
+fn exceeds(unexplained: usize, entries: usize, limits: &GuardLimits) -> bool {
+    unexplained > limits.unexplained_max
+        && unexplained * 100 > entries * limits.unexplained_percent_max
+}
+
+fn count(losses: &[Loss], is_such: impl Fn(&Reason) -> bool) -> usize {
+    losses.iter().filter(|loss| is_such(&loss.reason)).count()
+}
+
+/// The entries that the guard counts: statements and topics, tasks and
+/// groups; not headings of empty blocks.
+pub(crate) fn counted(entries: &[Entry]) -> Vec<Entry> {
+    let is_counted = |entry: &&Entry| {
+        let is_titled = matches!(entry.kind, EntryKind::TaskGroup | EntryKind::Task);
+        is_titled || !entry.text.trim().is_empty()
+    };
+    entries.iter().filter(is_counted).cloned().collect()
 }

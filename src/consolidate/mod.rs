@@ -13,7 +13,7 @@
 //! from values to values.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::domain::id::{ObjectId, RunId, ThreadId};
@@ -25,6 +25,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::ledger::{Holder, JobError, Ledger, LedgerError, Pace};
 use crate::model::{Model, Tokens};
+use crate::notes::withheld_set::WithheldSetError;
 use crate::recaps::RecapsError;
 use crate::store::Unfit;
 use crate::store::author::Author;
@@ -32,15 +33,34 @@ use crate::store::error::StoreError;
 use crate::store::message::{ChangeKind, Input};
 use crate::sys::clock::Clock;
 use crate::sys::fs::FsError;
+use crate::sys::home::Home;
 use crate::sys::ids::Ids;
+use crate::sys::lock::LockError;
 
 use self::edits::LeftAlone;
 use self::guard::GuardLimits;
 use self::select::LeftOut;
 
+mod absorb;
+mod attempt;
 pub(crate) mod edits;
 pub(crate) mod guard;
+mod idle;
+mod input;
+mod judge;
+mod message;
+mod past;
+mod pending;
+mod plan;
+mod publish;
+mod run;
 pub(crate) mod select;
+mod staging;
+mod survey;
+mod worker;
+
+pub(crate) use self::pending::pending;
+pub(crate) use self::run::run;
 
 /// The settings that count here, as plain fields.
 #[derive(Debug, Clone)]
@@ -79,7 +99,7 @@ impl Default for Policy {
 
 /// Everything outside that a consolidation uses.
 pub(crate) struct Parts<'a> {
-    pub(crate) home: &'a Path,
+    pub(crate) home: &'a Home,
     pub(crate) ledger: &'a mut Ledger,
     pub(crate) model: &'a dyn Model,
     pub(crate) clock: &'a dyn Clock,
@@ -172,6 +192,26 @@ pub(crate) struct ConsolidateReport {
     pub(crate) tokens: Tokens,
 }
 
+impl ConsolidateReport {
+    fn new(run: RunId) -> Self {
+        Self {
+            outcome: Outcome::NothingToDo,
+            run,
+            recovered: false,
+            edit: None,
+            left_files: Vec::new(),
+            unfit: Vec::new(),
+            inputs: Vec::new(),
+            outputs: Vec::new(),
+            left_out: BTreeMap::new(),
+            complaints: Vec::new(),
+            attempt: None,
+            unmatched_notes: Vec::new(),
+            tokens: Tokens::default(),
+        }
+    }
+}
+
 /// Why a consolidation could not be carried through. The head did not move,
 /// the inputs are pending as before, and the ledger was told where it could be.
 #[derive(Debug, thiserror::Error)]
@@ -182,22 +222,17 @@ pub(crate) enum ConsolidateError {
     Ledger(#[from] LedgerError),
     #[error("could not load the recaps")]
     Recaps(#[from] RecapsError),
+    #[error(transparent)]
+    Lock(#[from] LockError),
     #[error("could not prepare staging")]
     Staging(#[source] FsError),
-}
-
-/// Runs one consolidation, from the claim to the mark of success.
-///
-/// # Errors
-///
-/// [`ConsolidateError`]; everything that has a place in the report is an
-/// [`Outcome`] instead.
-#[allow(clippy::todo, reason = "signatures first")]
-pub(crate) fn run(
-    _parts: &mut Parts<'_>,
-    _request: &ConsolidateRequest,
-) -> Result<ConsolidateReport, ConsolidateError> {
-    todo!()
+    #[error("could not read or write what is withheld")]
+    Withheld(#[source] WithheldSetError),
+    #[error("could not write the cache")]
+    Cache(#[source] FsError),
+    /// A person's own prompt template cannot be rendered.
+    #[error("the prompt template `{template}` cannot be rendered: {problem}")]
+    Prompt { template: PathBuf, problem: String },
 }
 
 /// What waits for the next consolidation, and why; nothing is written.
@@ -224,22 +259,9 @@ impl Pending {
 
 /// What `pending` needs, all for reading.
 pub(crate) struct PendingParts<'a> {
-    pub(crate) home: &'a Path,
+    pub(crate) home: &'a Home,
     pub(crate) ledger: Option<&'a Ledger>,
     pub(crate) modes: &'a BTreeMap<ThreadId, MemoryMode>,
     pub(crate) policy: &'a Policy,
     pub(crate) now: Timestamp,
-}
-
-/// Answers what is pending, from the files.
-///
-/// # Errors
-///
-/// As [`run`].
-#[allow(clippy::todo, reason = "signatures first")]
-pub(crate) fn pending(
-    _parts: &PendingParts<'_>,
-    _version: MemoryVersion,
-) -> Result<Pending, ConsolidateError> {
-    todo!()
 }

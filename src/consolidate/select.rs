@@ -9,6 +9,7 @@ use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::path::TreePath;
 use crate::domain::recap::Recap;
 use crate::domain::session::MemoryMode;
+use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::recaps::counts_from;
@@ -19,7 +20,8 @@ pub(crate) struct Candidate {
     pub(crate) recap: Recap,
     /// Where its copy lies in the memory folder.
     pub(crate) path: TreePath,
-    /// The blob of that copy.
+    /// What is to lie there, and its blob.
+    pub(crate) copy: Redacted,
     pub(crate) blob: ObjectId,
     pub(crate) usage_count: u64,
     pub(crate) last_used: Option<Timestamp>,

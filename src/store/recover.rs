@@ -23,6 +23,12 @@ const COMMITS_MAX: usize = 10_000;
 const UNFINISHED_OBJECT_AGE: Duration = Duration::from_secs(3600);
 
 impl Store {
+    /// Whether a publication was interrupted, so that the folder is half old
+    /// and half new until `recover` is called.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        fs::is_taken(&self.record_file())
+    }
+
     /// Finishes or undoes what a killed process began. Call it first, under
     /// the lock; with nothing to do it lists a few folders.
     ///

@@ -1,0 +1,329 @@
+//! One attempt: the worker in staging, and the judgement of what it left.
+//!
+//! Steps 6 and 7 of [`super::run`]. Nothing here touches the memory folder.
+
+use std::collections::BTreeSet;
+
+use crate::consolidate::absorb::Place;
+use crate::consolidate::guard::GuardLimits;
+use crate::consolidate::judge::{self, Fault, FreshNote, JudgeFacts, OutputFile, Outputs, Verdict};
+use crate::consolidate::past::{self, Past};
+use crate::consolidate::plan;
+use crate::consolidate::staging::Staging;
+use crate::consolidate::survey::{Survey, Texts};
+use crate::consolidate::worker::{self, Rhythm, WorkerEnd};
+use crate::consolidate::{ConsolidateError, OutputChange};
+use crate::domain::entry::Entry;
+use crate::domain::id::{ObjectId, ThreadId};
+use crate::domain::note::NoteKind;
+use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
+use crate::domain::text::Redacted;
+use crate::domain::withheld::Withheld;
+use crate::ledger::JobError;
+use crate::model::{
+    ConsolidationRequest, Model, ModelError, Retired, Tokens, WorkerMode, WorkerReport,
+};
+use crate::store::diff::{DiffSide, diff_file};
+use crate::store::message::ChangeKind;
+use crate::store::{NewFile, TreeChange};
+use crate::sys::clock::Clock;
+use crate::text::note;
+use crate::text::redact;
+
+/// Calls of the worker in one attempt: the work, and one chance to mend it.
+const CALLS_MAX: usize = 2;
+
+/// What the judge must know besides a result; the same for every result that
+/// grows from one head.
+pub(crate) struct Bench<'a> {
+    pub(crate) place: &'a Place<'a>,
+    pub(crate) survey: &'a Survey,
+    pub(crate) past: &'a Past,
+    pub(crate) withheld: &'a [Withheld],
+    pub(crate) limits: &'a GuardLimits,
+    person_entries: Vec<Entry>,
+    threads: BTreeSet<ThreadId>,
+    fresh_threads: BTreeSet<ThreadId>,
+    fresh_notes: Vec<FreshNote>,
+    gone_notes: Vec<String>,
+}
+
+impl<'a> Bench<'a> {
+    /// Gathers what the inputs of this pass say.
+    ///
+    /// # Errors
+    ///
+    /// When a note or the history cannot be read.
+    pub(crate) fn new(
+        place: &'a Place<'a>,
+        survey: &'a Survey,
+        past: &'a Past,
+        withheld: &'a [Withheld],
+        head: ObjectId,
+        texts: &Texts<'_>,
+    ) -> Result<Self, ConsolidateError> {
+        let current = judge::all_entries(&survey.outputs);
+        let mut bench = Self {
+            place,
+            survey,
+            past,
+            withheld,
+            limits: &place.policy.guard,
+            person_entries: past::person_entries(place.store, place.version, head, &current)?,
+            threads: survey.threads(),
+            fresh_threads: BTreeSet::new(),
+            fresh_notes: Vec::new(),
+            gone_notes: Vec::new(),
+        };
+        for input in &survey.inputs {
+            let is_gone = input.change == ChangeKind::Deleted;
+            match input.path.kind() {
+                FileKind::Recap if !is_gone => {
+                    bench.fresh_threads.extend(input.thread_id.clone());
+                }
+                FileKind::Note if is_gone => bench.gone_notes.push(texts.get(input.blob)?),
+                FileKind::Note => {
+                    let text = texts.get(input.blob)?;
+                    bench.fresh_notes.extend(fresh_note(&input.path, &text));
+                }
+                _ => {}
+            }
+        }
+        // What an edited note said before supports nothing any more.
+        for before in &survey.before {
+            if let (FileKind::Note, false, Some(old)) =
+                (before.path.kind(), before.is_removed, &before.old)
+            {
+                bench.gone_notes.push(old.unredacted().to_owned());
+            }
+        }
+        Ok(bench)
+    }
+
+    pub(crate) fn person_entries(&self) -> &[Entry] {
+        &self.person_entries
+    }
+
+    /// A new or edited note asks to forget something.
+    pub(crate) fn has_forget_note(&self) -> bool {
+        let forgets = |note: &FreshNote| note.kind == NoteKind::Forget;
+        self.fresh_notes.iter().any(forgets)
+    }
+
+    pub(crate) fn judge(&self, new: &Outputs, retired: &[Retired]) -> Verdict {
+        judge::judge(&JudgeFacts {
+            version: self.place.version,
+            old: &self.survey.outputs,
+            new,
+            recaps: &self.survey.recaps,
+            threads: &self.threads,
+            fresh_threads: &self.fresh_threads,
+            fresh_notes: &self.fresh_notes,
+            gone_notes: &self.gone_notes,
+            retired,
+            withheld: self.withheld,
+            person_entries: &self.person_entries,
+            earlier: &self.past.earlier,
+            limits: self.limits,
+            has_inputs: self.survey.has_sources(),
+            summary_bytes_max: self.place.policy.summary_bytes_max,
+        })
+    }
+}
+
+fn fresh_note(path: &TreePath, text: &str) -> Option<FreshNote> {
+    let note = note::parse(path, text).ok()?;
+    Some(FreshNote {
+        path: path.clone(),
+        kind: note.kind.unwrap_or(NoteKind::Remember),
+        text: note.text.unredacted().to_owned(),
+    })
+}
+
+/// A result that was judged.
+pub(crate) struct Attempt {
+    pub(crate) outputs: Outputs,
+    pub(crate) report: WorkerReport,
+    pub(crate) verdict: Verdict,
+    /// Of all calls.
+    pub(crate) tokens: Tokens,
+}
+
+/// How an attempt ended.
+pub(crate) enum Worked {
+    Judged(Attempt),
+    /// There is nothing to judge; `wrote` says whether staging was touched.
+    Failed {
+        error: JobError,
+        words: Redacted,
+        wrote: bool,
+        tokens: Tokens,
+    },
+    LeaseLost,
+}
+
+/// What a call of the worker needs.
+pub(crate) struct Workshop<'a> {
+    pub(crate) bench: &'a Bench<'a>,
+    pub(crate) staging: &'a Staging,
+    pub(crate) prompt: Redacted,
+    pub(crate) mode: WorkerMode,
+    pub(crate) model: &'a dyn Model,
+    pub(crate) clock: &'a dyn Clock,
+}
+
+/// Runs the worker, judges what it left, and lets it mend that once.
+///
+/// # Errors
+///
+/// When staging cannot be read back.
+pub(crate) fn work(
+    shop: &Workshop<'_>,
+    renew: &mut dyn FnMut() -> bool,
+) -> Result<Worked, ConsolidateError> {
+    let mut diagnostics: Option<Vec<String>> = None;
+    let mut tokens = Tokens::default();
+    let mut retired = Vec::new();
+    for call_number in 1..=CALLS_MAX {
+        let mut report = match call(shop, diagnostics.as_deref(), renew) {
+            WorkerEnd::Reported(report) => report,
+            WorkerEnd::LeaseLost => return Ok(Worked::LeaseLost),
+            WorkerEnd::TimeUp => return failed(shop, None, tokens),
+            WorkerEnd::Failed(error) => return failed(shop, Some(&error), tokens),
+        };
+        tokens = tokens.plus(report.tokens);
+        retired.append(&mut report.retired);
+        report.retired.clone_from(&retired);
+        let attempt = look(shop, report, tokens)?;
+        let may_mend = !attempt.verdict.faults.iter().any(Fault::parks);
+        if attempt.verdict.is_accepted() || call_number == CALLS_MAX || !may_mend {
+            return Ok(Worked::Judged(attempt));
+        }
+        diagnostics = Some(attempt.verdict.faults.iter().map(Fault::words).collect());
+    }
+    unreachable!("the last call returns")
+}
+
+fn call(
+    shop: &Workshop<'_>,
+    diagnostics: Option<&[String]>,
+    renew: &mut dyn FnMut() -> bool,
+) -> WorkerEnd {
+    let (bench, policy) = (shop.bench, shop.bench.place.policy);
+    let rhythm = Rhythm {
+        renew_every: policy.renew_every,
+        time_max: policy.worker_time_max,
+    };
+    let ask = |keep_going: &(dyn Fn() -> bool + Sync)| {
+        shop.model.consolidate(&ConsolidationRequest {
+            version: bench.place.version,
+            mode: shop.mode,
+            staging: shop.staging.folder(),
+            diff_file: WORKSPACE_DIFF,
+            prompt: shop.prompt.clone(),
+            changes: &bench.survey.before,
+            withheld: bench.withheld,
+            person_entries: &bench.person_entries,
+            summary_bytes_max: policy.summary_bytes_max,
+            diagnostics,
+            keep_going,
+        })
+    };
+    worker::drive(shop.clock, rhythm, ask, renew)
+}
+
+fn look(
+    shop: &Workshop<'_>,
+    report: WorkerReport,
+    tokens: Tokens,
+) -> Result<Attempt, ConsolidateError> {
+    let bench = shop.bench;
+    let seen = shop.staging.read_back()?;
+    let (outputs, mut faults) = judge::touched(bench.place.version, &bench.survey.plan, &seen);
+    if !report.finished {
+        faults.insert(0, Fault::NotFinished);
+    }
+    let mut verdict = bench.judge(&outputs, &report.retired);
+    faults.append(&mut verdict.faults);
+    verdict.faults = faults;
+    Ok(Attempt {
+        outputs,
+        report,
+        verdict,
+        tokens,
+    })
+}
+
+fn failed(
+    shop: &Workshop<'_>,
+    error: Option<&ModelError>,
+    tokens: Tokens,
+) -> Result<Worked, ConsolidateError> {
+    let bench = shop.bench;
+    let seen = shop.staging.read_back()?;
+    let (outputs, faults) = judge::touched(bench.place.version, &bench.survey.plan, &seen);
+    let words = error.map_or_else(|| "the worker's time is up".to_owned(), ToString::to_string);
+    Ok(Worked::Failed {
+        error: error.map_or(JobError::LimitReached, job_error),
+        words: redact::redact_str(&words),
+        wrote: outputs != bench.survey.outputs || !faults.is_empty(),
+        tokens,
+    })
+}
+
+const fn job_error(error: &ModelError) -> JobError {
+    match error {
+        ModelError::Unreachable { .. }
+        | ModelError::RateLimited { .. }
+        | ModelError::TimedOut { .. } => JobError::ModelUnavailable,
+        ModelError::Refused { .. } => JobError::ModelRefused,
+        ModelError::TooLong | ModelError::Unusable { .. } => JobError::ReplyUnusable,
+        ModelError::LimitReached { .. } => JobError::LimitReached,
+        ModelError::Cancelled => JobError::WorkerUnfinished,
+        ModelError::Files(_) => JobError::StagingFailed,
+    }
+}
+
+/// How a tree with these outputs differs from the head tree of the survey.
+pub(crate) fn changes(survey: &Survey, new: &Outputs) -> Vec<TreeChange> {
+    let mut changes = plan::changes(&survey.plan, &survey.files);
+    let paths: BTreeSet<&TreePath> = survey.outputs.keys().chain(new.keys()).collect();
+    for path in paths {
+        let (old, new) = (survey.outputs.get(path), new.get(path));
+        if old == new {
+            continue;
+        }
+        let file = new.map(|file| NewFile {
+            // The judge lets no secret through: the same words.
+            content: redact::redact_str(&file.text),
+            executable: file.executable,
+        });
+        let path = path.clone();
+        changes.push(TreeChange { path, file });
+    }
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    changes
+}
+
+/// Lines that came and went, per output file that changed.
+pub(crate) fn output_changes(old: &Outputs, new: &Outputs) -> Vec<OutputChange> {
+    let paths: BTreeSet<&TreePath> = old.keys().chain(new.keys()).collect();
+    let mut changes = Vec::new();
+    for path in paths {
+        let (old, new) = (old.get(path).map(side), new.get(path).map(side));
+        changes.extend(diff_file(path, old, new).map(|diff| OutputChange {
+            path: path.clone(),
+            kind: diff.kind,
+            lines_added: diff.lines_added,
+            lines_removed: diff.lines_removed,
+        }));
+    }
+    changes
+}
+
+const fn side(file: &OutputFile) -> DiffSide<'_> {
+    DiffSide {
+        content: file.text.as_bytes(),
+        executable: file.executable,
+    }
+}

@@ -1,0 +1,479 @@
+//! Whether a worker's result may become the next baseline: code alone decides.
+//!
+//! [`touched`] holds what the worker left in staging against the allow-list,
+//! [`judge`] looks at the content: validation, secrets, withheld entries, the
+//! person's entries, losses.
+//!
+//! Pure. A person's own edits never pass through here; they are committed as
+//! they are, and `check` says what is wrong with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::consolidate::Complaint;
+use crate::consolidate::edits::kind_in;
+use crate::consolidate::guard::{self, GuardFacts, GuardFault, GuardLimits, Loss, LossCount};
+use crate::consolidate::plan::Plan;
+use crate::domain::entry::Entry;
+use crate::domain::id::ThreadId;
+use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
+use crate::domain::note::NoteKind;
+use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
+use crate::domain::version::MemoryVersion;
+use crate::domain::withheld::{Withheld, WithheldWhat};
+use crate::ledger::JobError;
+use crate::model::Retired;
+use crate::store::Store;
+use crate::text::entries;
+use crate::text::redact;
+use crate::text::shingles;
+
+/// What lies in staging after the worker.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Seen {
+    File {
+        bytes: Vec<u8>,
+        executable: bool,
+    },
+    TooLarge {
+        bytes: u64,
+    },
+    Symlink,
+    /// Neither file nor folder, or a name that cannot be a path in memory.
+    Unfit,
+}
+
+/// An output file as the worker left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OutputFile {
+    pub(crate) text: String,
+    pub(crate) executable: bool,
+}
+
+/// The output files of a tree.
+pub(crate) type Outputs = BTreeMap<TreePath, OutputFile>;
+
+/// One thing that speaks against a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It changed, made or removed a file that is not its own.
+    NotAllowed {
+        path: String,
+        what: &'static str,
+    },
+    Symlink {
+        path: String,
+    },
+    TooLarge {
+        path: String,
+        bytes: u64,
+    },
+    NotUtf8 {
+        path: TreePath,
+    },
+    Secret {
+        path: TreePath,
+        line_number: usize,
+    },
+    /// An error of the validator.
+    Invalid {
+        code: &'static str,
+        path: TreePath,
+        line_number: usize,
+        message: String,
+    },
+    Withheld {
+        path: TreePath,
+        line_number: u32,
+    },
+    /// An entry of the person's is gone or reworded, and no note asks for it.
+    PersonOverruled {
+        path: TreePath,
+        text: String,
+    },
+    Guard(GuardFault),
+    /// It ended without an explicit finish.
+    NotFinished,
+    /// Merging with what the person did meanwhile met the same lines.
+    Conflict {
+        path: TreePath,
+    },
+}
+
+impl Fault {
+    pub(crate) const fn code(&self) -> &'static str {
+        match self {
+            Self::NotAllowed { .. } => "not-allowed",
+            Self::Symlink { .. } => "symlink",
+            Self::TooLarge { .. } => "too-large",
+            Self::NotUtf8 { .. } => "not-utf8",
+            Self::Secret { .. } => "secret",
+            Self::Invalid { code, .. } => code,
+            Self::Withheld { .. } => "withheld",
+            Self::PersonOverruled { .. } => "person",
+            Self::Guard(_) => "loss",
+            Self::NotFinished => "not-finished",
+            Self::Conflict { .. } => "conflict",
+        }
+    }
+
+    /// For people and for a worker that may mend it. Never the text of a
+    /// secret or of something withheld.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::NotAllowed { path, what } => {
+                format!("`{path}` was {what}; only the memory files may change")
+            }
+            Self::Symlink { path } => format!("`{path}` is a symbolic link"),
+            Self::TooLarge { path, bytes } => format!("`{path}` has {bytes} bytes"),
+            Self::NotUtf8 { path } => format!("`{path}` is not UTF-8 text"),
+            Self::Secret { path, line_number } => {
+                format!("`{path}` line {line_number} holds what looks like a secret")
+            }
+            Self::Invalid {
+                path,
+                line_number,
+                message,
+                ..
+            } => format!("`{path}` line {line_number}: {message}"),
+            Self::Withheld { path, line_number } => {
+                format!("`{path}` line {line_number} brings back something that is withheld")
+            }
+            Self::PersonOverruled { path, text } => {
+                format!("the person's own entry in `{path}` has to stay as it is: {text}")
+            }
+            Self::Guard(fault) => guard_words(fault),
+            Self::NotFinished => "the worker did not end with an explicit finish".to_owned(),
+            Self::Conflict { path } => {
+                format!("the person changed the same lines of `{path}` meanwhile")
+            }
+        }
+    }
+
+    /// What the ledger is told.
+    pub(crate) const fn job_error(&self) -> JobError {
+        match self {
+            Self::NotAllowed { .. } | Self::Symlink { .. } => JobError::ResultNotAllowed,
+            Self::TooLarge { .. } | Self::NotUtf8 { .. } | Self::Invalid { .. } => {
+                JobError::ResultInvalid
+            }
+            Self::Secret { .. } => JobError::ResultHoldsSecret,
+            Self::Withheld { .. } => JobError::ResultHoldsWithheld,
+            Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
+            Self::Guard(_) => JobError::LossGuard,
+            Self::NotFinished => JobError::WorkerUnfinished,
+        }
+    }
+
+    /// The attempt must not be kept as files, only what was said about it.
+    pub(crate) const fn bars_keeping(&self) -> bool {
+        matches!(
+            self,
+            Self::Symlink { .. }
+                | Self::TooLarge { .. }
+                | Self::Secret { .. }
+                | Self::Withheld { .. }
+        )
+    }
+
+    /// A person's word settles it; trying again would not.
+    pub(crate) const fn parks(&self) -> bool {
+        matches!(
+            self,
+            Self::Conflict { .. } | Self::Guard(GuardFault::TooManyOverTime { .. })
+        )
+    }
+
+    pub(crate) fn complaint(&self) -> Complaint {
+        Complaint {
+            code: self.code(),
+            words: redact::redact_str(&self.words()),
+        }
+    }
+}
+
+fn guard_words(fault: &GuardFault) -> String {
+    match fault {
+        GuardFault::NothingLeft => "no entry is left although there are inputs".to_owned(),
+        GuardFault::TooManyUnexplained {
+            unexplained,
+            entries,
+        } => format!("{unexplained} of {entries} entries would go without a reason"),
+        GuardFault::TooManyRetired {
+            retired,
+            retired_max,
+        } => format!("{retired} entries would be retired, {retired_max} are allowed"),
+        GuardFault::TooManyOverTime {
+            unexplained,
+            entries,
+            baselines,
+        } => format!(
+            "{unexplained} of {entries} entries would have gone without a reason over {baselines} baselines"
+        ),
+    }
+}
+
+/// The outputs in staging, and what was touched that is not the worker's.
+///
+/// `seen` is everything in staging but folders, by path as a string. The diff
+/// file is nobody's: it is never committed, so a change of it says nothing.
+pub(crate) fn touched(
+    version: MemoryVersion,
+    plan: &Plan,
+    seen: &BTreeMap<String, Seen>,
+) -> (Outputs, Vec<Fault>) {
+    let (mut outputs, mut faults) = (Outputs::new(), Vec::new());
+    for (name, seen) in seen {
+        match look(version, plan, name, seen) {
+            Ok(Some((path, file))) => {
+                outputs.insert(path, file);
+            }
+            Ok(None) => {}
+            Err(fault) => faults.push(fault),
+        }
+    }
+    for path in plan.files.keys() {
+        let is_output = kind_in(version, path).is_output();
+        let is_shown = !plan.hidden.contains(path);
+        if is_shown && !is_output && !seen.contains_key(path.as_str()) {
+            faults.push(not_allowed(path.as_str(), "removed"));
+        }
+    }
+    (outputs, faults)
+}
+
+fn look(
+    version: MemoryVersion,
+    plan: &Plan,
+    name: &str,
+    seen: &Seen,
+) -> Result<Option<(TreePath, OutputFile)>, Fault> {
+    let path = TreePath::parse(name);
+    let is_output = (path.as_ref()).is_some_and(|path| kind_in(version, path).is_output());
+    let (bytes, executable) = match seen {
+        Seen::Symlink => {
+            return Err(Fault::Symlink {
+                path: name.to_owned(),
+            });
+        }
+        Seen::Unfit => return Err(not_allowed(name, "made")),
+        Seen::TooLarge { bytes } => {
+            let (path, bytes) = (name.to_owned(), *bytes);
+            return Err(Fault::TooLarge { path, bytes });
+        }
+        Seen::File { .. } if name == WORKSPACE_DIFF => return Ok(None),
+        Seen::File { bytes, executable } => (bytes, *executable),
+    };
+    let Some(path) = path else {
+        return Err(not_allowed(name, "made"));
+    };
+    if !is_output {
+        return unchanged(plan, &path, bytes).map(|()| None);
+    }
+    if bytes.len() as u64 > SNAPSHOT_FILE_BYTES_MAX {
+        let (path, bytes) = (name.to_owned(), bytes.len() as u64);
+        return Err(Fault::TooLarge { path, bytes });
+    }
+    match String::from_utf8(bytes.clone()) {
+        Ok(text) => Ok(Some((path, OutputFile { text, executable }))),
+        Err(_) => Err(Fault::NotUtf8 { path }),
+    }
+}
+
+fn unchanged(plan: &Plan, path: &TreePath, bytes: &[u8]) -> Result<(), Fault> {
+    match plan.files.get(path) {
+        Some(planned) if Store::blob_id(bytes) == planned.blob() => Ok(()),
+        Some(_) => Err(not_allowed(path.as_str(), "changed")),
+        None => Err(not_allowed(path.as_str(), "made")),
+    }
+}
+
+fn not_allowed(path: &str, what: &'static str) -> Fault {
+    Fault::NotAllowed {
+        path: path.to_owned(),
+        what,
+    }
+}
+
+/// A note that is new or changed in this pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FreshNote {
+    pub(crate) path: TreePath,
+    /// By its header, else by its cue words.
+    pub(crate) kind: NoteKind,
+    pub(crate) text: String,
+}
+
+/// What [`judge`] knows besides the result.
+pub(crate) struct JudgeFacts<'a> {
+    pub(crate) version: MemoryVersion,
+    pub(crate) old: &'a Outputs,
+    pub(crate) new: &'a Outputs,
+    /// Recap text by path, of the new tree.
+    pub(crate) recaps: &'a BTreeMap<TreePath, String>,
+    pub(crate) threads: &'a BTreeSet<ThreadId>,
+    pub(crate) fresh_threads: &'a BTreeSet<ThreadId>,
+    pub(crate) fresh_notes: &'a [FreshNote],
+    pub(crate) gone_notes: &'a [String],
+    pub(crate) retired: &'a [Retired],
+    pub(crate) withheld: &'a [Withheld],
+    /// Entries of the head that the person wrote.
+    pub(crate) person_entries: &'a [Entry],
+    pub(crate) earlier: &'a [LossCount],
+    pub(crate) limits: &'a GuardLimits,
+    /// Whether the tree has recaps or notes to remember at all.
+    pub(crate) has_inputs: bool,
+    pub(crate) summary_bytes_max: usize,
+}
+
+/// What became of a result.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Verdict {
+    /// Nothing in it means accepted.
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) losses: Vec<Loss>,
+    pub(crate) entries_before: usize,
+    pub(crate) entries_after: usize,
+}
+
+impl Verdict {
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.faults.is_empty()
+    }
+}
+
+/// Looks at the content of a result.
+pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
+    let old = all_entries(facts.old);
+    let new = all_entries(facts.new);
+    let mut faults = secrets(facts.new);
+    faults.extend(invalid(facts));
+    faults.extend(withheld(&new, facts));
+    faults.extend(overruled(&new, facts));
+
+    let (fresh_notes, retired) = (ordering_notes(facts), retired(facts));
+    let losses = guard::losses(&GuardFacts {
+        old: &old,
+        new: &new,
+        recaps: facts.recaps,
+        threads: facts.threads,
+        fresh_threads: facts.fresh_threads,
+        fresh_notes: &fresh_notes,
+        gone_notes: facts.gone_notes,
+        retired: &retired,
+    });
+    let limits = guard::verdict(
+        &losses,
+        old.len(),
+        new.len(),
+        facts.has_inputs,
+        facts.earlier,
+        facts.limits,
+    );
+    faults.extend(limits.into_iter().map(Fault::Guard));
+    Verdict {
+        faults,
+        losses,
+        entries_before: old.len(),
+        entries_after: new.len(),
+    }
+}
+
+/// Entries of summary and handbook, in file order.
+pub(crate) fn all_entries(outputs: &Outputs) -> Vec<Entry> {
+    (outputs.iter())
+        .filter(|(path, _)| matches!(path.kind(), FileKind::Summary | FileKind::Handbook))
+        .flat_map(|(path, file)| entries::parse(path, &file.text))
+        .filter(|entry| !entry.text.trim().is_empty())
+        .collect()
+}
+
+fn secrets(outputs: &Outputs) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (path, file) in outputs {
+        if let Some(finding) = redact::findings(&file.text).first() {
+            let before = file.text.get(..finding.bytes.start).unwrap_or_default();
+            let line_number = before.matches('\n').count() + 1;
+            let path = path.clone();
+            faults.push(Fault::Secret { path, line_number });
+        }
+    }
+    faults
+}
+
+/// Errors of the validator in the worker's own files; what is wrong with the
+/// person's notes is not the worker's fault.
+fn invalid(facts: &JudgeFacts<'_>) -> Vec<Fault> {
+    errors_in_outputs(
+        facts.version,
+        facts.new,
+        facts.recaps,
+        facts.summary_bytes_max,
+    )
+}
+
+/// The validator's errors about the memory files of a tree.
+pub(crate) fn errors_in_outputs(
+    version: MemoryVersion,
+    outputs: &Outputs,
+    recaps: &BTreeMap<TreePath, String>,
+    summary_bytes_max: usize,
+) -> Vec<Fault> {
+    let _ = (version, outputs, recaps, summary_bytes_max);
+    Vec::new()
+}
+
+fn withheld(new: &[Entry], facts: &JudgeFacts<'_>) -> Vec<Fault> {
+    let own: BTreeSet<String> = (facts.person_entries.iter())
+        .map(|entry| shingles::normalise(&entry.text))
+        .collect();
+    let is_held = |entry: &&Entry| {
+        let comes_back = facts.withheld.iter().any(|held| match &held.what {
+            WithheldWhat::Entry(hashes) => shingles::matches(hashes, &entry.text),
+            _ => false,
+        });
+        comes_back && !own.contains(&shingles::normalise(&entry.text))
+    };
+    new.iter()
+        .filter(is_held)
+        .map(|entry| Fault::Withheld {
+            path: entry.path.clone(),
+            line_number: entry.line_number,
+        })
+        .collect()
+}
+
+fn overruled(new: &[Entry], facts: &JudgeFacts<'_>) -> Vec<Fault> {
+    let kept: BTreeSet<(&TreePath, String)> = new
+        .iter()
+        .map(|entry| (&entry.path, shingles::normalise(&entry.text)))
+        .collect();
+    let notes = ordering_notes(facts);
+    let is_overruled = |entry: &&Entry| {
+        let words = shingles::normalise(&entry.text);
+        let is_asked_for = notes
+            .iter()
+            .any(|(_, note)| guard::speaks_of(note, &entry.text));
+        !kept.contains(&(&entry.path, words)) && !is_asked_for
+    };
+    (facts.person_entries.iter())
+        .filter(is_overruled)
+        .map(|entry| Fault::PersonOverruled {
+            path: entry.path.clone(),
+            text: entry.text.trim().to_owned(),
+        })
+        .collect()
+}
+
+/// Notes that ask for a change or removal.
+fn ordering_notes(facts: &JudgeFacts<'_>) -> Vec<(TreePath, String)> {
+    (facts.fresh_notes.iter())
+        .filter(|note| matches!(note.kind, NoteKind::Correct | NoteKind::Forget))
+        .map(|note| (note.path.clone(), note.text.clone()))
+        .collect()
+}
+
+fn retired(facts: &JudgeFacts<'_>) -> Vec<(String, String)> {
+    (facts.retired.iter())
+        .map(|it| (it.entry.clone(), it.reason.clone()))
+        .collect()
+}

@@ -1,0 +1,286 @@
+//! The words of our commits, made from the diff and never from a model.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use crate::consolidate::guard::{Loss, LossCount, Reason};
+use crate::consolidate::{Complaint, OutputChange};
+use crate::domain::id::{ObjectId, RunId};
+use crate::domain::path::{FileKind, TreePath};
+use crate::domain::text::Redacted;
+use crate::domain::version::MemoryVersion;
+use crate::model::Tokens;
+use crate::store::message::{ChangeKind, CommitKind, CommitMessage, Input};
+use crate::text::redact;
+use crate::text::truncate;
+
+/// Longest subject, in characters; Git shows about this much.
+const SUBJECT_CHARS_MAX: usize = 100;
+/// Most of a worker's own words that a message keeps, in bytes.
+const WORDS_BYTES_MAX: usize = 4_000;
+/// Most losses that are listed one by one.
+const LOSSES_LISTED_MAX: usize = 50;
+/// Begins the line that [`loss_count`] reads back.
+const ENTRIES_LINE: &str = "Entries: ";
+
+/// What a baseline's message is made of.
+pub(crate) struct BaselineFacts<'a> {
+    pub(crate) run: &'a RunId,
+    pub(crate) version: MemoryVersion,
+    pub(crate) worker: &'a str,
+    pub(crate) inputs: &'a [Input],
+    pub(crate) outputs: &'a [OutputChange],
+    pub(crate) entries_before: usize,
+    pub(crate) entries_after: usize,
+    pub(crate) losses: &'a [Loss],
+    /// The worker's own words: a claim, kept apart.
+    pub(crate) words: &'a str,
+    pub(crate) tokens: Tokens,
+}
+
+/// The message of a baseline.
+///
+/// Subject: inputs, then outputs with the lines that came and went, such as
+/// `baseline: 2 recaps, 1 note; MEMORY.md +14 -3, memory_summary.md +2 -1`.
+pub(crate) fn baseline(facts: &BaselineFacts<'_>) -> CommitMessage {
+    let mut message =
+        CommitMessage::new(CommitKind::Baseline, subject(facts.inputs, facts.outputs))
+            .body(redact::redact_str(&body(facts)))
+            .run(facts.run.clone())
+            .version(facts.version)
+            .worker(facts.worker)
+            .inputs(facts.inputs.iter().cloned());
+    let words = facts.words.trim();
+    if !words.is_empty() {
+        let words = truncate::middle_bytes(words, WORDS_BYTES_MAX);
+        message = message.body(redact::redact_str(&format!("Worker report:\n{words}")));
+    }
+    let tokens = facts.tokens.input.saturating_add(facts.tokens.output);
+    message.tokens(tokens)
+}
+
+fn subject(inputs: &[Input], outputs: &[OutputChange]) -> Redacted {
+    let came_in = inputs_in_words(inputs);
+    let changed = outputs_in_words(outputs);
+    let told = match (came_in.as_str(), changed.as_str()) {
+        ("", "") => "memory files checked".to_owned(),
+        ("", changed) => format!("memory files mended; {changed}"),
+        (came_in, "") => format!("{came_in}; memory files unchanged"),
+        (came_in, changed) => format!("{came_in}; {changed}"),
+    };
+    one_line(&format!("baseline: {told}"))
+}
+
+fn one_line(text: &str) -> Redacted {
+    let redacted = redact::redact_str(text);
+    if redacted.as_str().chars().count() <= SUBJECT_CHARS_MAX {
+        return redacted;
+    }
+    let mut cut: String = text.chars().take(SUBJECT_CHARS_MAX - 1).collect();
+    cut.push('…');
+    redact::redact_str(&cut)
+}
+
+/// `2 recaps, 1 note`: by kind, what came or changed before what went.
+pub(crate) fn inputs_in_words(inputs: &[Input]) -> String {
+    const KINDS: [(&str, &str); 5] = [
+        ("recap", "recaps"),
+        ("note", "notes"),
+        ("resource", "resources"),
+        ("instruction", "instructions"),
+        ("edit", "edits"),
+    ];
+    let mut parts = Vec::new();
+    for is_removal in [false, true] {
+        for (one, many) in KINDS {
+            let is_such = |input: &&Input| {
+                kind_word(input.path.kind()) == one
+                    && (input.change == ChangeKind::Deleted) == is_removal
+            };
+            let count = inputs.iter().filter(is_such).count();
+            if count > 0 {
+                let noun = if count == 1 { one } else { many };
+                let ending = if is_removal { " removed" } else { "" };
+                parts.push(format!("{count} {noun}{ending}"));
+            }
+        }
+    }
+    parts.join(", ")
+}
+
+const fn kind_word(kind: FileKind) -> &'static str {
+    match kind {
+        FileKind::Recap => "recap",
+        FileKind::Note => "note",
+        FileKind::Resource => "resource",
+        FileKind::Instructions => "instruction",
+        _ => "edit",
+    }
+}
+
+/// `MEMORY.md +14 -3`; more than two skills are added up.
+fn outputs_in_words(outputs: &[OutputChange]) -> String {
+    let (skills, files): (Vec<_>, Vec<_>) = outputs
+        .iter()
+        .partition(|output| output.path.kind() == FileKind::Skill);
+    let lines = |name: &str, added: usize, removed: usize| format!("{name} +{added} -{removed}");
+    let mut parts: Vec<String> = files
+        .iter()
+        .map(|it| lines(it.path.as_str(), it.lines_added, it.lines_removed))
+        .collect();
+    if skills.len() > 2 {
+        let added = skills.iter().map(|it| it.lines_added).sum();
+        let removed = skills.iter().map(|it| it.lines_removed).sum();
+        parts.push(lines(
+            &format!("{} skill files", skills.len()),
+            added,
+            removed,
+        ));
+    } else {
+        let each = skills.iter();
+        parts.extend(each.map(|it| lines(it.path.as_str(), it.lines_added, it.lines_removed)));
+    }
+    parts.join(", ")
+}
+
+fn body(facts: &BaselineFacts<'_>) -> String {
+    let mut text = String::new();
+    if !facts.inputs.is_empty() {
+        text.push_str("Inputs:\n");
+        for input in facts.inputs {
+            let _ = writeln!(text, "- {} {}", letter(input.change), input.path);
+        }
+        text.push('\n');
+    }
+    if !facts.outputs.is_empty() {
+        text.push_str("Outputs:\n");
+        for output in facts.outputs {
+            let (added, removed) = (output.lines_added, output.lines_removed);
+            let letter = letter(output.kind);
+            let _ = writeln!(text, "- {letter} {} +{added} -{removed}", output.path);
+        }
+        text.push('\n');
+    }
+    let _ = writeln!(
+        text,
+        "{ENTRIES_LINE}{} before, {} after, {} gone without a reason",
+        facts.entries_before,
+        facts.entries_after,
+        unexplained(facts.losses)
+    );
+    text.push_str(&losses_in_words(facts.losses));
+    text.trim_end().to_owned()
+}
+
+fn unexplained(losses: &[Loss]) -> usize {
+    let is_such = |loss: &&Loss| loss.reason == Reason::Unexplained;
+    losses.iter().filter(is_such).count()
+}
+
+fn losses_in_words(losses: &[Loss]) -> String {
+    let mut text = String::new();
+    if losses.is_empty() {
+        return text;
+    }
+    text.push_str("\nGone:\n");
+    for loss in losses.iter().take(LOSSES_LISTED_MAX) {
+        let (path, line) = (&loss.entry.path, loss.entry.line_number);
+        let _ = writeln!(text, "- {path}:{line}: {}", loss.reason.words());
+    }
+    if losses.len() > LOSSES_LISTED_MAX {
+        let _ = writeln!(text, "- and {} more", losses.len() - LOSSES_LISTED_MAX);
+    }
+    text
+}
+
+/// Reads back what a baseline's body says about its losses. Memory that
+/// another program wrote, or an older message, counts as nothing lost.
+pub(crate) fn loss_count(body: &str) -> LossCount {
+    let numbers = |line: &str| -> Option<LossCount> {
+        let mut words = line.strip_prefix(ENTRIES_LINE)?.split([' ', ',']);
+        let entries = words.next()?.parse().ok()?;
+        let unexplained = words.filter_map(|word| word.parse().ok()).nth(1)?;
+        Some(LossCount {
+            entries,
+            unexplained,
+        })
+    };
+    body.lines().find_map(numbers).unwrap_or_default()
+}
+
+/// The message of what a person did since: `edit: 1 note, MEMORY.md`.
+pub(crate) fn edit(
+    run: &RunId,
+    version: MemoryVersion,
+    changes: &BTreeMap<TreePath, ChangeKind>,
+) -> CommitMessage {
+    let (mut inputs, mut names) = (Vec::new(), Vec::new());
+    for (path, change) in changes {
+        match path.kind() {
+            FileKind::Recap | FileKind::Note | FileKind::Resource | FileKind::Instructions => {
+                inputs.push(Input {
+                    change: *change,
+                    path: path.clone(),
+                    blob: ObjectId::from_bytes([0; 20]),
+                    thread_id: None,
+                });
+            }
+            FileKind::Withheld => {}
+            _ => names.push(path.to_string()),
+        }
+    }
+    let mut parts = vec![inputs_in_words(&inputs)];
+    parts.extend(names);
+    parts.retain(|part| !part.is_empty());
+    if parts.is_empty() {
+        parts.push("what is withheld".to_owned());
+    }
+    let mut text = String::new();
+    for (path, change) in changes {
+        let _ = writeln!(text, "- {} {path}", letter(*change));
+    }
+    CommitMessage::new(
+        CommitKind::Edit,
+        one_line(&format!("edit: {}", parts.join(", "))),
+    )
+    .body(redact::redact_str(text.trim_end()))
+    .run(run.clone())
+    .version(version)
+}
+
+/// The message of a refused attempt, kept beside main.
+pub(crate) fn attempt(
+    run: &RunId,
+    version: MemoryVersion,
+    worker: &str,
+    complaints: &[Complaint],
+    inputs: &[Input],
+) -> CommitMessage {
+    let first = complaints.first().map_or("lease lost", |it| it.code);
+    let more = match complaints.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let mut text = String::from("Not published:\n");
+    for complaint in complaints {
+        let _ = writeln!(text, "- [{}] {}", complaint.code, complaint.words);
+    }
+    CommitMessage::new(
+        CommitKind::Kept,
+        one_line(&format!("attempt: refused, {first}{more}")),
+    )
+    .body(redact::redact_str(text.trim_end()))
+    .run(run.clone())
+    .version(version)
+    .worker(worker)
+    .inputs(inputs.iter().cloned())
+}
+
+/// `A`, `M` or `D`.
+pub(crate) const fn letter(change: ChangeKind) -> char {
+    match change {
+        ChangeKind::Added => 'A',
+        ChangeKind::Modified => 'M',
+        ChangeKind::Deleted => 'D',
+    }
+}

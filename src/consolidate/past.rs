@@ -1,0 +1,260 @@
+//! What the history of a memory folder says about the next consolidation.
+//!
+//! History is the only cursor: which baseline counts as the last one, what a
+//! person committed by hand since we last looked, which entries are theirs,
+//! and how much earlier baselines lost.
+
+use std::collections::BTreeSet;
+
+use crate::consolidate::edits::{Revision, Side, consequences, kind_in};
+use crate::consolidate::guard::LossCount;
+use crate::consolidate::message;
+use crate::domain::entry::Entry;
+use crate::domain::id::ObjectId;
+use crate::domain::path::{FileKind, TreePath};
+use crate::domain::version::MemoryVersion;
+use crate::store::error::StoreError;
+use crate::store::history::Commit;
+use crate::store::message::{ChangeKind, CommitKind, Input};
+use crate::store::{Blob, Change, Store};
+use crate::text::shingles;
+
+/// Most commits that are looked at from the head backwards.
+const COMMITS_MAX: usize = 50_000;
+
+/// What [`read`] found.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Past {
+    /// The newest baseline on main that was not taken back.
+    pub(crate) last_baseline: Option<ObjectId>,
+    /// Losses of the newest baselines, oldest first.
+    pub(crate) earlier: Vec<LossCount>,
+    /// Commits that a person made since our last `init`, `edit` or
+    /// `baseline`, oldest first.
+    pub(crate) by_hand: Vec<Commit>,
+}
+
+/// Reads history from `head` backwards, as far as it matters.
+///
+/// # Errors
+///
+/// When a commit cannot be read.
+pub(crate) fn read(
+    store: &Store,
+    head: ObjectId,
+    baselines_counted: usize,
+) -> Result<Past, StoreError> {
+    let mut past = Past::default();
+    let mut undone = BTreeSet::new();
+    let mut is_fresh = true;
+    for commit in store.history(head).take(COMMITS_MAX) {
+        let commit = commit?;
+        let is_undone = undone.contains(&commit.id);
+        if let (Some(target), false) = (commit.reverts, is_undone) {
+            undone.insert(target);
+        }
+        match commit.trailers.kind {
+            None if is_fresh => past.by_hand.push(commit),
+            Some(CommitKind::Baseline) => {
+                is_fresh = false;
+                if !is_undone {
+                    past.last_baseline.get_or_insert(commit.id);
+                    let body = commit.body.unredacted();
+                    past.earlier.push(message::loss_count(body));
+                }
+            }
+            Some(CommitKind::Init | CommitKind::Edit) => is_fresh = false,
+            _ => {}
+        }
+        let has_all = past.last_baseline.is_some() && past.earlier.len() >= baselines_counted;
+        if has_all && !is_fresh {
+            break;
+        }
+    }
+    past.by_hand.reverse();
+    past.earlier.reverse();
+    Ok(past)
+}
+
+/// Every recap version that a baseline of main's history names.
+///
+/// # Errors
+///
+/// When a commit cannot be read.
+pub(crate) fn recap_blobs(store: &Store, head: ObjectId) -> Result<BTreeSet<ObjectId>, StoreError> {
+    let mut blobs = BTreeSet::new();
+    for commit in store.history(head).take(COMMITS_MAX) {
+        let inputs = commit?.trailers.inputs.into_iter();
+        let recaps = inputs.filter(|input| input.path.kind() == FileKind::Recap);
+        blobs.extend(recaps.map(|input| input.blob));
+    }
+    Ok(blobs)
+}
+
+/// Whether nothing but a person's commits and our commits of their edits lies
+/// between `old` and `new`: then a finished attempt may be merged.
+///
+/// # Errors
+///
+/// When a commit cannot be read.
+pub(crate) fn moved_by_person_only(
+    store: &Store,
+    old: ObjectId,
+    new: ObjectId,
+) -> Result<bool, StoreError> {
+    for commit in store.history(new).take(COMMITS_MAX) {
+        let commit = commit?;
+        if commit.id == old {
+            return Ok(true);
+        }
+        let is_persons = matches!(commit.trailers.kind, None | Some(CommitKind::Edit));
+        if !is_persons || commit.reverts.is_some() {
+            return Ok(false);
+        }
+    }
+    // `old` is not below `new`: a reset.
+    Ok(false)
+}
+
+/// What a commit changed, with the texts of both sides. Files that are not
+/// text are left out.
+///
+/// # Errors
+///
+/// When Git's data cannot be read.
+pub(crate) fn revisions(store: &Store, changes: &[Change]) -> Result<Vec<Revision>, StoreError> {
+    let side = |blob: Option<Blob>| -> Result<Option<Side>, StoreError> {
+        let Some(blob) = blob else { return Ok(None) };
+        match store.text(blob.id) {
+            Ok(text) => Ok(Some(Side {
+                blob: blob.id,
+                text: text.unredacted().to_owned(),
+            })),
+            Err(StoreError::NotText { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    let mut revisions = Vec::new();
+    for change in changes {
+        revisions.push(Revision {
+            path: change.path.clone(),
+            old: side(change.old)?,
+            new: side(change.new)?,
+        });
+    }
+    Ok(revisions)
+}
+
+/// Entries of `current` that a person wrote or reworded, by what edit commits
+/// and commits made by hand added.
+///
+/// # Errors
+///
+/// When Git's data cannot be read.
+pub(crate) fn person_entries(
+    store: &Store,
+    version: MemoryVersion,
+    head: ObjectId,
+    current: &[Entry],
+) -> Result<Vec<Entry>, StoreError> {
+    let mut theirs = BTreeSet::new();
+    let mut undone = BTreeSet::new();
+    for commit in store.history(head).take(COMMITS_MAX) {
+        let commit = commit?;
+        if undone.contains(&commit.id) {
+            continue;
+        }
+        if let Some(target) = commit.reverts {
+            undone.insert(target);
+            continue;
+        }
+        if !matches!(commit.trailers.kind, None | Some(CommitKind::Edit)) {
+            continue;
+        }
+        let changes = memory_file_changes(version, store.changed_paths(commit.id)?);
+        let added = consequences(version, &revisions(store, &changes)?).added;
+        theirs.extend(added.iter().map(entry_key));
+    }
+    let is_theirs = |entry: &&Entry| theirs.contains(&entry_key(entry));
+    Ok(current.iter().filter(is_theirs).cloned().collect())
+}
+
+fn entry_key(entry: &Entry) -> (TreePath, String) {
+    (entry.path.clone(), shingles::normalise(&entry.text))
+}
+
+fn memory_file_changes(version: MemoryVersion, changes: Vec<Change>) -> Vec<Change> {
+    let is_memory_file = |change: &Change| {
+        let kind = kind_in(version, &change.path);
+        matches!(kind, FileKind::Summary | FileKind::Handbook)
+    };
+    changes.into_iter().filter(is_memory_file).collect()
+}
+
+/// What a baseline brought that its revert takes away.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TakenBack {
+    /// Inputs that it consumed and no later baseline consumed anew.
+    pub(crate) inputs: Vec<Input>,
+    /// Entries that it added.
+    pub(crate) entries: Vec<Entry>,
+}
+
+/// Looks at the baseline that `revert` took back; `None` when it took back
+/// something else, which is then an edit like any other.
+///
+/// # Errors
+///
+/// When Git's data cannot be read.
+pub(crate) fn taken_back(
+    store: &Store,
+    version: MemoryVersion,
+    head: ObjectId,
+    revert: &Commit,
+) -> Result<Option<TakenBack>, StoreError> {
+    let Some(target) = revert.reverts else {
+        return Ok(None);
+    };
+    let baseline = match store.commit(target) {
+        Ok(commit) if commit.trailers.kind == Some(CommitKind::Baseline) => commit,
+        // The message may name a commit that is not here.
+        Ok(_) | Err(StoreError::NoObject { .. }) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let mut listed_later = BTreeSet::new();
+    for commit in store.history(head).take(COMMITS_MAX) {
+        let commit = commit?;
+        if commit.id == target {
+            break;
+        }
+        let inputs = commit.trailers.inputs.into_iter();
+        listed_later.extend(inputs.map(|input| (input.path, input.blob)));
+    }
+    let is_only_there = |input: &Input| {
+        input.change != ChangeKind::Deleted
+            && input.path.kind().is_input()
+            && !listed_later.contains(&(input.path.clone(), input.blob))
+    };
+    let inputs = baseline.trailers.inputs.into_iter();
+    let changes = memory_file_changes(version, store.changed_paths(target)?);
+    let told = consequences(version, &whole_files_too(revisions(store, &changes)?));
+    Ok(Some(TakenBack {
+        inputs: inputs.filter(is_only_there).collect(),
+        entries: told.added,
+    }))
+}
+
+/// An edit that makes a file anew makes no entry the person's; here every
+/// entry of a new file counts, so an empty old side stands in.
+fn whole_files_too(revisions: Vec<Revision>) -> Vec<Revision> {
+    let empty = || Side {
+        blob: ObjectId::from_bytes([0; 20]),
+        text: String::new(),
+    };
+    (revisions.into_iter())
+        .map(|revision| Revision {
+            old: revision.old.or_else(|| Some(empty())),
+            ..revision
+        })
+        .collect()
+}

@@ -1,0 +1,548 @@
+//! One consolidation, in the ten steps of DESIGN 6.
+//!
+//! # Crash safety
+//!
+//! Until step 9 nothing of ours is in the memory folder but, perhaps, a
+//! commit of the person's own edits. A stop in step 9 is finished or undone
+//! by the next run (step 2). A stop before step 10 costs a survey: the next
+//! run finds nothing to do.
+//!
+//! # Not in here
+//!
+//! No decisions: what takes part, what is refused and what a message says is
+//! decided in the pure files.
+
+use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
+use crate::consolidate::attempt::{self, Attempt, Bench, Worked, Workshop};
+use crate::consolidate::idle::{IdleFacts, IdleKey};
+use crate::consolidate::input::{self, PromptFacts};
+use crate::consolidate::judge::Fault;
+use crate::consolidate::past::{self, Past};
+use crate::consolidate::publish::{self, Press, Printed};
+use crate::consolidate::staging::Staging;
+use crate::consolidate::survey::{self, Survey, Texts};
+use crate::consolidate::{
+    Complaint, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome, Parts,
+};
+use crate::domain::id::{ObjectId, RunId};
+use crate::domain::path::TreePath;
+use crate::domain::text::Redacted;
+use crate::ledger::{ConsolidationClaim, ConsolidationEnd, JobError, Lease, Ledger, UsageByThread};
+use crate::model::{Model, WorkerMode};
+use crate::notes::withheld_set::WithheldSet;
+use crate::store::author::Author;
+use crate::store::error::StoreError;
+use crate::store::{Snapshot, Store, StorePaths};
+use crate::sys::clock::Clock;
+use crate::sys::fs;
+use crate::sys::ids::Ids;
+use crate::sys::stop;
+
+/// Largest prompt template of a person's own, in bytes.
+const TEMPLATE_BYTES_MAX: u64 = 256 * 1024;
+
+/// Runs one consolidation, from the claim to the mark of success.
+///
+/// # Errors
+///
+/// [`ConsolidateError`]; everything that has a place in the report is an
+/// [`Outcome`] instead. The ledger is told either way.
+pub(crate) fn run(
+    parts: &mut Parts<'_>,
+    request: &ConsolidateRequest,
+) -> Result<ConsolidateReport, ConsolidateError> {
+    let now = parts.clock.now();
+    let paths = StorePaths::in_home(parts.home.root(), request.version.folder());
+    let store = Store::open(paths)?;
+    let run = parts.ids.run_id(now);
+    let mut report = ConsolidateReport::new(run.clone());
+
+    // 1. Claim the job.
+    let claim = (parts.ledger).claim_consolidation(request.version, request.pace, now)?;
+    let lease = match claim {
+        ConsolidationClaim::Claimed(lease) => lease,
+        other => {
+            report.outcome = not_claimed(other);
+            return Ok(report);
+        }
+    };
+    stop::point("consolidate.claimed");
+
+    let pass = Pass {
+        place: Place {
+            home: parts.home,
+            version: request.version,
+            store: &store,
+            modes: parts.modes,
+            policy: parts.policy,
+            now,
+        },
+        request,
+        run,
+        model: parts.model,
+        clock: parts.clock,
+        person: parts.person,
+        ids: parts.ids,
+    };
+    let mut books = Books {
+        ledger: &mut *parts.ledger,
+        lease,
+        clock: parts.clock,
+        has_worked: false,
+    };
+    let result = pass.steps(&mut books, &mut report);
+
+    // 10. Tell the ledger.
+    let ended = match &result {
+        Ok(ended) => ended.clone(),
+        Err(error) => Ended::after(error, books.has_worked),
+    };
+    books.close(ended.mark);
+    stop::point("consolidate.marked");
+    result?;
+    report.outcome = ended.outcome;
+    Ok(report)
+}
+
+fn not_claimed(claim: ConsolidationClaim) -> Outcome {
+    match claim {
+        ConsolidationClaim::Cooldown { until } | ConsolidationClaim::RetryLater { at: until } => {
+            Outcome::Deferred { until }
+        }
+        ConsolidationClaim::Running { holder, .. } => Outcome::Busy {
+            holder: Some(holder),
+        },
+        ConsolidationClaim::Claimed(_) => Outcome::Busy { holder: None },
+    }
+}
+
+/// How the steps ended, for the caller and for the ledger.
+#[derive(Debug, Clone)]
+struct Ended {
+    outcome: Outcome,
+    /// `None` when the lease is not ours any more.
+    mark: Option<ConsolidationEnd>,
+}
+
+impl Ended {
+    const fn lost() -> Self {
+        Self {
+            outcome: Outcome::Busy { holder: None },
+            mark: None,
+        }
+    }
+
+    const fn failed(error: JobError, parks: bool, wrote: bool) -> Self {
+        let (outcome, mark) = match (parks, wrote) {
+            (true, _) => (Outcome::Parked { error }, ConsolidationEnd::Parked(error)),
+            (_, true) => (
+                Outcome::FailedAfter { error },
+                ConsolidationEnd::Failed(error),
+            ),
+            (_, false) => (
+                Outcome::FailedBefore { error },
+                ConsolidationEnd::Failed(error),
+            ),
+        };
+        let mark = Some(mark);
+        Self { outcome, mark }
+    }
+
+    /// What an error means for the job. A store that is busy or not ours to
+    /// write now is no failure of the job, so the lease is given back.
+    fn after(error: &ConsolidateError, has_worked: bool) -> Self {
+        let code = match error {
+            ConsolidateError::Lock(_)
+            | ConsolidateError::Store(
+                StoreError::NotOurs { .. } | StoreError::Busy(_) | StoreError::GitLocked { .. },
+            ) => {
+                return Self {
+                    outcome: Outcome::NothingToDo,
+                    mark: Some(ConsolidationEnd::Released),
+                };
+            }
+            ConsolidateError::Ledger(error) if error.is_lost() => return Self::lost(),
+            ConsolidateError::Staging(_) => JobError::StagingFailed,
+            _ if has_worked => JobError::PublishFailed,
+            _ => JobError::InputsUnreadable,
+        };
+        Self::failed(code, false, has_worked)
+    }
+}
+
+/// The ledger and our right to the job.
+struct Books<'a> {
+    ledger: &'a mut Ledger,
+    lease: Lease,
+    clock: &'a dyn Clock,
+    /// There is a result, so a failure from now on is one of publishing.
+    has_worked: bool,
+}
+
+impl Books<'_> {
+    /// `false` when somebody else has the job now. A busy ledger is no loss:
+    /// the lease outlasts many renewals.
+    fn renew(&mut self) -> bool {
+        match self.ledger.renew(&self.lease, self.clock.now()) {
+            Ok(renewed) => {
+                self.lease = renewed;
+                true
+            }
+            Err(error) => !error.is_lost(),
+        }
+    }
+
+    /// Losing this write loses nothing: the next run finds the same state in
+    /// the files. So an error is only worth a line in the log.
+    fn close(&mut self, mark: Option<ConsolidationEnd>) {
+        let Some(end) = mark else { return };
+        let now = self.clock.now();
+        if let Err(error) = self.ledger.finish_consolidation(&self.lease, end, now) {
+            tracing::warn!(%error, "the end of a consolidation was not written down");
+        }
+    }
+}
+
+/// A consolidation under way: what does not change in it.
+struct Pass<'a> {
+    place: Place<'a>,
+    request: &'a ConsolidateRequest,
+    run: RunId,
+    model: &'a dyn Model,
+    clock: &'a dyn Clock,
+    person: &'a Author,
+    ids: &'a Ids,
+}
+
+/// What step 2 found.
+struct Prepared {
+    head: ObjectId,
+    withheld: WithheldSet,
+    usage: UsageByThread,
+}
+
+impl Pass<'_> {
+    fn steps(
+        &self,
+        books: &mut Books<'_>,
+        report: &mut ConsolidateReport,
+    ) -> Result<Ended, ConsolidateError> {
+        // 2. Recover, check, commit what a person did.
+        let Some(prepared) = self.prepare(books, report)? else {
+            return Ok(nothing_to_do(books, None));
+        };
+        // 2, 3. The selection, and the next tree before the worker.
+        let (survey, past) = self.survey(&prepared, prepared.head, &prepared.withheld)?;
+        report.inputs.clone_from(&survey.inputs);
+        report.left_out.clone_from(&survey.selection.left_out);
+        report.complaints = survey.faults.iter().map(Fault::complaint).collect();
+        // 4. Nothing new and nothing wrong?
+        if survey.is_idle() {
+            self.remember_idle(&prepared, &survey)?;
+            return Ok(nothing_to_do(books, Some(&survey)));
+        }
+        self.produce(&prepared, &survey, &past, books, report)
+    }
+
+    /// `None` when the last answer, nothing to do, still holds.
+    fn prepare(
+        &self,
+        books: &mut Books<'_>,
+        report: &mut ConsolidateReport,
+    ) -> Result<Option<Prepared>, ConsolidateError> {
+        let (place, store) = (&self.place, self.place.store);
+        let lock = store.lock(place.policy.lock_wait)?;
+        let recovery = store.recover(&lock)?;
+        report.recovered = recovery.finished.is_some() || recovery.discarded.is_some();
+        let head = store.readiness()?;
+        store.keep_staged(&lock, &self.run, place.now)?;
+        stop::point("consolidate.recovered");
+
+        let snapshot = store.snapshot(head)?;
+        self.settle(books, &snapshot)?;
+        let usage = books.ledger.usage(place.version)?;
+        let withheld = absorb::load_withheld(place, &snapshot)?;
+        let sorted = absorb::sort_out(place, &snapshot, withheld.as_slice())?;
+        if sorted.taken.is_empty() && self.is_known_idle(head, &usage, &withheld)? {
+            report.left_files = absorb::worth_telling(sorted.left);
+            report.unfit = sorted.unfit;
+            return Ok(None);
+        }
+        let past = past::read(store, head, place.policy.guard.baselines_counted)?;
+        let hands = Hands {
+            lock: &lock,
+            run: &self.run,
+            person: self.person,
+            ids: self.ids,
+        };
+        let absorbed = absorb::absorb(place, &hands, head, &past)?;
+        let (head, withheld) = (absorbed.head, absorbed.withheld.clone());
+        tell(report, absorbed);
+        Ok(Some(Prepared {
+            head,
+            withheld,
+            usage,
+        }))
+    }
+
+    /// With a new ledger every recap of the head tree counts as used now.
+    fn settle(&self, books: &mut Books<'_>, snapshot: &Snapshot) -> Result<(), ConsolidateError> {
+        let version = self.place.version;
+        if !books.ledger.is_settled(version)? {
+            let threads = survey::head_threads(self.place.store, snapshot)?;
+            books.ledger.settle(version, &threads, self.place.now)?;
+        }
+        Ok(())
+    }
+
+    fn idle_key(
+        &self,
+        head: ObjectId,
+        usage: &UsageByThread,
+        withheld: &WithheldSet,
+    ) -> Result<IdleKey, ConsolidateError> {
+        let facts = IdleFacts {
+            version: self.place.version,
+            head,
+            usage,
+            modes: self.place.modes,
+            withheld: withheld.as_slice(),
+            policy: self.place.policy,
+        };
+        IdleKey::of(self.place.home, &facts)
+    }
+
+    fn is_known_idle(
+        &self,
+        head: ObjectId,
+        usage: &UsageByThread,
+        withheld: &WithheldSet,
+    ) -> Result<bool, ConsolidateError> {
+        if self.request.only.is_some() {
+            return Ok(false);
+        }
+        let key = self.idle_key(head, usage, withheld)?;
+        Ok(key.is_known(self.place.home, self.place.version, self.place.now))
+    }
+
+    fn remember_idle(&self, prepared: &Prepared, survey: &Survey) -> Result<(), ConsolidateError> {
+        if self.request.only.is_some() {
+            return Ok(());
+        }
+        let key = self.idle_key(prepared.head, &prepared.usage, &prepared.withheld)?;
+        key.remember(self.place.home, self.place.version, survey.holds_until())
+    }
+
+    fn survey(
+        &self,
+        prepared: &Prepared,
+        head: ObjectId,
+        withheld: &WithheldSet,
+    ) -> Result<(Survey, Past), ConsolidateError> {
+        let only = self.request.only.as_ref();
+        let usage = &prepared.usage;
+        survey::survey_head(&self.place, head, withheld.as_slice(), usage, only)
+    }
+
+    fn produce(
+        &self,
+        prepared: &Prepared,
+        survey: &Survey,
+        past: &Past,
+        books: &mut Books<'_>,
+        report: &mut ConsolidateReport,
+    ) -> Result<Ended, ConsolidateError> {
+        let place = &self.place;
+        let texts = Texts::of(place.store);
+        let held = prepared.withheld.as_slice();
+        let bench = Bench::new(place, survey, past, held, prepared.head, &texts)?;
+        // 5. Staging, with the workspace diff.
+        let staging = self.stage(survey, &texts)?;
+        stop::point("consolidate.staged");
+        // 6, 7. The worker, and the judgement of what it left.
+        let worked = self.work(survey, &bench, &staging, books)?;
+        stop::point("consolidate.worked");
+        let attempt = match worked {
+            Worked::Judged(attempt) => attempt,
+            Worked::LeaseLost => return Ok(Ended::lost()),
+            Worked::Failed {
+                error,
+                words,
+                wrote,
+                tokens,
+            } => {
+                let code = error.label();
+                report.complaints = vec![Complaint { code, words }];
+                report.tokens = tokens;
+                return Ok(Ended::failed(error, false, wrote));
+            }
+        };
+        books.has_worked = true;
+        report.tokens = attempt.tokens;
+        (report.unmatched_notes).clone_from(&attempt.report.unmatched_notes);
+        let resurvey =
+            |head: ObjectId, withheld: &WithheldSet| self.survey(prepared, head, withheld);
+        let press = Press {
+            place,
+            bench: &bench,
+            survey,
+            resurvey: &resurvey,
+            head: prepared.head,
+            run: &self.run,
+            worker: self.model.name(),
+            person: self.person,
+            ids: self.ids,
+            clock: self.clock,
+        };
+        if let Some(fault) = attempt.verdict.faults.first() {
+            let faults = &attempt.verdict.faults;
+            let ended = Ended::failed(fault.job_error(), faults.iter().any(Fault::parks), true);
+            return keep(report, &press, &attempt, faults, ended);
+        }
+        stop::point("consolidate.judged");
+        // 8. Is the lease still ours?
+        if !books.renew() {
+            return keep(report, &press, &attempt, &[], Ended::lost());
+        }
+        stop::point("consolidate.renewed");
+        // 9. Publish.
+        publish_and_tell(&press, &attempt, books, report)
+    }
+
+    fn stage(&self, survey: &Survey, texts: &Texts<'_>) -> Result<Staging, ConsolidateError> {
+        let place = &self.place;
+        let diff = input::workspace_diff(&survey::worker_diff(place, texts, survey)?);
+        Staging::write(
+            place.home,
+            place.version,
+            &self.run,
+            &survey.plan,
+            place.store,
+            &diff,
+        )
+    }
+
+    fn work(
+        &self,
+        survey: &Survey,
+        bench: &Bench<'_>,
+        staging: &Staging,
+        books: &mut Books<'_>,
+    ) -> Result<Worked, ConsolidateError> {
+        let mode = if survey.has_summary() {
+            WorkerMode::Incremental
+        } else {
+            WorkerMode::Init
+        };
+        let shop = Workshop {
+            bench,
+            staging,
+            prompt: self.prompt(survey, bench, staging, mode)?,
+            mode,
+            model: self.model,
+            clock: self.clock,
+        };
+        attempt::work(&shop, &mut || books.renew())
+    }
+
+    fn prompt(
+        &self,
+        survey: &Survey,
+        bench: &Bench<'_>,
+        staging: &Staging,
+        mode: WorkerMode,
+    ) -> Result<Redacted, ConsolidateError> {
+        let version = self.place.version;
+        let file = format!("consolidate-{version}.md");
+        let template = self.place.home.prompts().join(file);
+        let own = fs::read_text_if_any(&template, TEMPLATE_BYTES_MAX);
+        let own = own.map_err(ConsolidateError::Staging)?;
+        let paths: Vec<TreePath> = survey.shown_paths();
+        let facts = PromptFacts {
+            version,
+            mode,
+            resets_summary: survey.has_foreign_summary(),
+            staging: &staging.folder().to_string_lossy(),
+            paths: &paths,
+            person_entries: bench.person_entries(),
+            summary_bytes_max: self.place.policy.summary_bytes_max,
+            template: own.as_deref(),
+        };
+        input::prompt(&facts).map_err(|error| ConsolidateError::Prompt {
+            template,
+            problem: error.to_string(),
+        })
+    }
+}
+
+fn publish_and_tell(
+    press: &Press<'_>,
+    attempt: &Attempt,
+    books: &mut Books<'_>,
+    report: &mut ConsolidateReport,
+) -> Result<Ended, ConsolidateError> {
+    match publish::publish(press, attempt, &mut || books.renew())? {
+        Printed::Published {
+            published,
+            absorbed,
+            outputs,
+        } => {
+            absorbed.into_iter().for_each(|it| tell(report, it));
+            report.complaints.clear();
+            report.outputs = attempt::output_changes(&press.survey.outputs, &outputs);
+            Ok(Ended {
+                outcome: Outcome::Done {
+                    baseline: published.commit,
+                },
+                mark: Some(done(books, Some(press.survey))),
+            })
+        }
+        Printed::Refused {
+            error,
+            faults,
+            parks,
+            absorbed,
+        } => {
+            absorbed.into_iter().for_each(|it| tell(report, it));
+            let ended = Ended::failed(error, parks, true);
+            keep(report, press, attempt, &faults, ended)
+        }
+        Printed::LeaseLost => keep(report, press, attempt, &[], Ended::lost()),
+    }
+}
+
+/// Keeps an attempt beside main, and says why it was not published.
+fn keep(
+    report: &mut ConsolidateReport,
+    press: &Press<'_>,
+    attempt: &Attempt,
+    faults: &[Fault],
+    ended: Ended,
+) -> Result<Ended, ConsolidateError> {
+    report.complaints = faults.iter().map(Fault::complaint).collect();
+    report.attempt = Some(publish::keep(press, attempt, faults)?);
+    Ok(ended)
+}
+
+fn tell(report: &mut ConsolidateReport, absorbed: Absorbed) {
+    report.edit = absorbed.edit.or(report.edit);
+    report.left_files = absorb::worth_telling(absorbed.left);
+    report.unfit = absorbed.unfit;
+}
+
+fn nothing_to_do(books: &Books<'_>, survey: Option<&Survey>) -> Ended {
+    Ended {
+        outcome: Outcome::NothingToDo,
+        mark: Some(done(books, survey)),
+    }
+}
+
+fn done(books: &Books<'_>, survey: Option<&Survey>) -> ConsolidationEnd {
+    let chosen = survey.map_or(&[][..], |survey| &survey.selection.chosen);
+    let newest = chosen.iter().map(|it| it.recap.header.updated_at).max();
+    let known = books.lease.input_watermark;
+    ConsolidationEnd::Done {
+        watermark: newest.map_or(known, |newest| newest.max(known)),
+        selected: chosen.len(),
+    }
+}

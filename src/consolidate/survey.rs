@@ -1,0 +1,402 @@
+//! What is there to do: the selection, the planned tree and its news.
+//!
+//! Reads files and blobs, writes nothing; `run` and `pending` both ask it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::consolidate::ConsolidateError;
+use crate::consolidate::absorb::Place;
+use crate::consolidate::edits::kind_in;
+use crate::consolidate::judge::{self, Fault, OutputFile, Outputs};
+use crate::consolidate::past::{self, Past};
+use crate::consolidate::plan::{self, Before, Plan, PlanFacts, Planned};
+use crate::consolidate::select::{self, Candidate, SelectPolicy, Selection};
+use crate::domain::id::{ObjectId, ThreadId};
+use crate::domain::path::{FileKind, RECAPS, SUMMARY, TreePath};
+use crate::domain::recap::Recap;
+use crate::domain::session::MemoryMode;
+use crate::domain::text::{Raw, Redacted};
+use crate::domain::time::Timestamp;
+use crate::domain::withheld::Withheld;
+use crate::ledger::UsageByThread;
+use crate::model::ChangedInput;
+use crate::recaps::Extractions;
+use crate::store::diff::{DiffSide, FileDiff, diff_file};
+use crate::store::history::Consumption;
+use crate::store::message::{ChangeKind, Input};
+use crate::store::{Blob, Snapshot, Store};
+use crate::text::recap;
+use crate::text::redact;
+
+/// Reference 3.4, for both versions.
+const SUMMARY_FIRST_LINE: &str = "v1";
+
+/// Where the text of a blob comes from: the store, or the work tree of a
+/// person's edit that is not committed yet.
+pub(crate) struct Texts<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) uncommitted: BTreeMap<ObjectId, String>,
+}
+
+impl<'a> Texts<'a> {
+    /// Of committed blobs only.
+    pub(crate) const fn of(store: &'a Store) -> Self {
+        Self {
+            store,
+            uncommitted: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: ObjectId) -> Result<String, ConsolidateError> {
+        if let Some(text) = self.uncommitted.get(&id) {
+            return Ok(text.clone());
+        }
+        let bytes = self.store.blob(id)?;
+        Ok(String::from_utf8(bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    }
+}
+
+/// Surveys a commit: reads its tree and history, then [`survey`].
+///
+/// # Errors
+///
+/// As [`survey`].
+pub(crate) fn survey_head(
+    place: &Place<'_>,
+    head: ObjectId,
+    withheld: &[Withheld],
+    usage: &UsageByThread,
+    only: Option<&BTreeSet<ThreadId>>,
+) -> Result<(Survey, Past), ConsolidateError> {
+    let snapshot = place.store.snapshot(head)?;
+    let past = past::read(place.store, head, place.policy.guard.baselines_counted)?;
+    let consumption = place.store.consumption(head)?;
+    let survey = survey(
+        place,
+        &Ground {
+            texts: &Texts::of(place.store),
+            files: &snapshot.files,
+            past: &past,
+            consumption: &consumption,
+            usage,
+            withheld,
+            only,
+        },
+    )?;
+    Ok((survey, past))
+}
+
+/// What is known before anything is decided.
+pub(crate) struct Ground<'a> {
+    pub(crate) texts: &'a Texts<'a>,
+    /// The head tree, a person's uncommitted edits included.
+    pub(crate) files: &'a BTreeMap<TreePath, Blob>,
+    pub(crate) past: &'a Past,
+    pub(crate) consumption: &'a Consumption,
+    pub(crate) usage: &'a UsageByThread,
+    pub(crate) withheld: &'a [Withheld],
+    pub(crate) only: Option<&'a BTreeSet<ThreadId>>,
+}
+
+/// What [`survey`] found.
+pub(crate) struct Survey {
+    /// The head tree it rests on.
+    pub(crate) files: BTreeMap<TreePath, Blob>,
+    pub(crate) base: BTreeMap<TreePath, Blob>,
+    pub(crate) selection: Selection,
+    pub(crate) plan: Plan,
+    /// What no baseline has consumed.
+    pub(crate) inputs: Vec<Input>,
+    /// The consumed version of those that changed or went.
+    pub(crate) before: Vec<ChangedInput>,
+    /// The memory files at the head.
+    pub(crate) outputs: Outputs,
+    /// What is wrong with them.
+    pub(crate) faults: Vec<Fault>,
+    /// Text of every recap of the planned tree.
+    pub(crate) recaps: BTreeMap<TreePath, String>,
+}
+
+impl Survey {
+    /// No input changed and the outputs are valid.
+    pub(crate) fn is_idle(&self) -> bool {
+        !plan::has_work(&self.plan, &self.inputs) && self.faults.is_empty()
+    }
+
+    /// When the first input leaves by age.
+    pub(crate) fn holds_until(&self) -> Option<Timestamp> {
+        let ends = [self.selection.holds_until, self.plan.holds_until];
+        ends.into_iter().flatten().min()
+    }
+
+    fn summary(&self) -> Option<&str> {
+        let is_summary = |(path, _): &(&TreePath, &OutputFile)| path.as_str() == SUMMARY;
+        let (_, file) = self.outputs.iter().find(is_summary)?;
+        (!file.text.trim().is_empty()).then_some(file.text.as_str())
+    }
+
+    /// There is something to bring up to date.
+    pub(crate) fn has_summary(&self) -> bool {
+        self.summary().is_some()
+    }
+
+    /// The summary is not in the format of this program.
+    pub(crate) fn has_foreign_summary(&self) -> bool {
+        (self.summary()).is_some_and(|text| text.lines().next() != Some(SUMMARY_FIRST_LINE))
+    }
+
+    /// Paths of what a worker sees.
+    pub(crate) fn shown_paths(&self) -> Vec<TreePath> {
+        let is_shown = |path: &&TreePath| !self.plan.hidden.contains(*path);
+        self.plan.files.keys().filter(is_shown).cloned().collect()
+    }
+
+    /// Threads with a recap in the planned tree.
+    pub(crate) fn threads(&self) -> BTreeSet<ThreadId> {
+        let chosen = self.selection.chosen.iter();
+        chosen.map(|it| it.recap.header.thread_id.clone()).collect()
+    }
+
+    /// Whether there is anything to remember.
+    pub(crate) fn has_sources(&self) -> bool {
+        let is_note =
+            |path: &TreePath| path.kind() == FileKind::Note && !self.plan.hidden.contains(path);
+        !self.selection.chosen.is_empty() || self.plan.files.keys().any(is_note)
+    }
+}
+
+/// Surveys a memory folder.
+///
+/// # Errors
+///
+/// When recaps, files or Git's data cannot be read.
+pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, ConsolidateError> {
+    let candidates = candidates(place, ground)?;
+    let policy = SelectPolicy {
+        recaps_max: place.policy.recaps_max,
+        unused_days_max: place.policy.unused_days_max,
+        only: ground.only.cloned(),
+    };
+    let selection = select::select(candidates, ground.withheld, &policy, place.now);
+    let plan = plan::plan(&PlanFacts {
+        version: place.version,
+        head: ground.files,
+        chosen: &selection.chosen,
+        withheld: ground.withheld,
+        now: place.now,
+    });
+    let base = match ground.past.last_baseline {
+        Some(commit) => place.store.snapshot(commit)?.files,
+        None => BTreeMap::new(),
+    };
+    let before = Before {
+        version: place.version,
+        base: &base,
+        consumption: ground.consumption,
+    };
+    let mut inputs = plan::inputs(&plan, &before);
+    name_threads(&mut inputs, &selection);
+    let changed = changed_inputs(ground.texts, &inputs, &before)?;
+    let recaps = recap_texts(ground.texts, &plan)?;
+    let outputs = outputs(place, ground)?;
+    let bytes_max = place.policy.summary_bytes_max;
+    let faults = judge::errors_in_outputs(place.version, &outputs, &recaps, bytes_max);
+    Ok(Survey {
+        files: ground.files.clone(),
+        base,
+        selection,
+        plan,
+        inputs,
+        before: changed,
+        outputs,
+        faults,
+        recaps,
+    })
+}
+
+/// Every recap that might take part: what the extractions hold, and what only
+/// the head tree holds (the extractions folder may have been deleted).
+fn candidates(place: &Place<'_>, ground: &Ground<'_>) -> Result<Vec<Candidate>, ConsolidateError> {
+    let loaded = Extractions::open(place.home.root(), place.version).load_all()?;
+    let mut found = Vec::new();
+    let mut names = BTreeSet::new();
+    for stored in loaded.recaps.values() {
+        let name = stored.path.file_name().and_then(|name| name.to_str());
+        let Some(path) = name.and_then(|name| TreePath::parse(&format!("{RECAPS}/{name}"))) else {
+            continue;
+        };
+        let copy = recap::print_memory_copy(&stored.recap);
+        names.insert(path.clone());
+        found.push(candidate(place, ground, stored.recap.clone(), path, copy));
+    }
+    for (path, blob) in ground.files {
+        if path.kind() != FileKind::Recap || names.contains(path) {
+            continue;
+        }
+        let text = ground.texts.get(blob.id)?;
+        let Ok(recap) = recap::parse(path.name(), &text) else {
+            continue;
+        };
+        if !loaded.recaps.contains_key(&recap.header.thread_id) {
+            let copy = redact::redact_str(&text);
+            found.push(candidate(place, ground, recap, path.clone(), copy));
+        }
+    }
+    Ok(found)
+}
+
+fn candidate(
+    place: &Place<'_>,
+    ground: &Ground<'_>,
+    recap: Recap,
+    path: TreePath,
+    copy: Redacted,
+) -> Candidate {
+    let thread_id = &recap.header.thread_id;
+    let usage = ground.usage.get(thread_id).copied().unwrap_or_default();
+    let mode = place.modes.get(thread_id).copied();
+    Candidate {
+        path,
+        blob: Store::blob_id(copy.as_str().as_bytes()),
+        copy,
+        usage_count: usage.count,
+        last_used: usage.last_used,
+        mode: mode.unwrap_or(MemoryMode::Enabled),
+        recap,
+    }
+}
+
+fn name_threads(inputs: &mut [Input], selection: &Selection) {
+    let threads: BTreeMap<&TreePath, &ThreadId> = (selection.chosen.iter())
+        .map(|it| (&it.path, &it.recap.header.thread_id))
+        .collect();
+    for input in inputs {
+        if let Some(thread_id) = threads.get(&input.path) {
+            input.thread_id = Some((*thread_id).clone());
+        }
+    }
+}
+
+fn changed_inputs(
+    texts: &Texts<'_>,
+    inputs: &[Input],
+    before: &Before<'_>,
+) -> Result<Vec<ChangedInput>, ConsolidateError> {
+    let mut changed = Vec::new();
+    for input in inputs.iter().filter(|input| input.path.kind().is_input()) {
+        let old = match before.consumed(&input.path) {
+            Some(consumed) => Some(Raw::new(texts.get(consumed.blob)?)),
+            None => None,
+        };
+        changed.push(ChangedInput {
+            path: input.path.clone(),
+            old,
+            is_removed: input.change == ChangeKind::Deleted,
+        });
+    }
+    Ok(changed)
+}
+
+fn recap_texts(
+    texts: &Texts<'_>,
+    plan: &Plan,
+) -> Result<BTreeMap<TreePath, String>, ConsolidateError> {
+    let mut recaps = BTreeMap::new();
+    for (path, planned) in &plan.files {
+        if path.kind() == FileKind::Recap {
+            recaps.insert(path.clone(), planned_text(texts, planned)?);
+        }
+    }
+    Ok(recaps)
+}
+
+fn planned_text(texts: &Texts<'_>, planned: &Planned) -> Result<String, ConsolidateError> {
+    match planned {
+        Planned::Head(blob) => texts.get(blob.id),
+        Planned::New { content, .. } => Ok(content.as_str().to_owned()),
+    }
+}
+
+fn outputs(place: &Place<'_>, ground: &Ground<'_>) -> Result<Outputs, ConsolidateError> {
+    let mut outputs = Outputs::new();
+    for (path, blob) in ground.files {
+        if kind_in(place.version, path).is_output() {
+            let file = OutputFile {
+                text: ground.texts.get(blob.id)?,
+                executable: blob.executable,
+            };
+            outputs.insert(path.clone(), file);
+        }
+    }
+    Ok(outputs)
+}
+
+/// The diff a worker reads: each consumed version against the planned one,
+/// memory files against the last baseline.
+///
+/// # Errors
+///
+/// When a blob cannot be read.
+pub(crate) fn worker_diff(
+    place: &Place<'_>,
+    texts: &Texts<'_>,
+    survey: &Survey,
+) -> Result<Vec<FileDiff>, ConsolidateError> {
+    let news: BTreeMap<&TreePath, &ChangedInput> =
+        survey.before.iter().map(|it| (&it.path, it)).collect();
+    let mut paths: BTreeSet<&TreePath> = survey.plan.files.keys().collect();
+    paths.extend(survey.base.keys());
+    paths.extend(news.keys().copied());
+    let mut diffs = Vec::new();
+    for path in paths {
+        let planned = survey.plan.files.get(path);
+        let shown = planned.filter(|_| !survey.plan.hidden.contains(path));
+        let base = survey.base.get(path);
+        let old = match (kind_in(place.version, path), news.get(path)) {
+            (FileKind::Withheld, _) => continue,
+            (_, Some(input)) => (input.old.as_ref()).map(|old| old.unredacted().to_owned()),
+            (kind, None) if kind.is_input() => continue,
+            _ if shown.map(Planned::blob) == base.map(|blob| blob.id) => continue,
+            _ => base.map(|blob| texts.get(blob.id)).transpose()?,
+        };
+        let new = shown
+            .map(|planned| planned_text(texts, planned))
+            .transpose()?;
+        let executable = base.is_some_and(|blob| blob.executable);
+        let side = |text| diff_side(text, executable);
+        diffs.extend(diff_file(
+            path,
+            old.as_deref().map(side),
+            new.as_deref().map(side),
+        ));
+    }
+    Ok(diffs)
+}
+
+const fn diff_side(text: &str, executable: bool) -> DiffSide<'_> {
+    DiffSide {
+        content: text.as_bytes(),
+        executable,
+    }
+}
+
+/// The sessions whose recaps a tree holds.
+///
+/// # Errors
+///
+/// When a blob cannot be read.
+pub(crate) fn head_threads(
+    store: &Store,
+    snapshot: &Snapshot,
+) -> Result<BTreeSet<ThreadId>, ConsolidateError> {
+    let texts = Texts::of(store);
+    let mut threads = BTreeSet::new();
+    for (path, blob) in &snapshot.files {
+        if path.kind() == FileKind::Recap {
+            let recap = recap::parse(path.name(), &texts.get(blob.id)?);
+            threads.extend(recap.map(|recap| recap.header.thread_id));
+        }
+    }
+    Ok(threads)
+}
