@@ -11,6 +11,7 @@ pub(crate) mod document;
 pub(crate) mod entries;
 pub(crate) mod header;
 pub(crate) mod note;
+pub(crate) mod note_kind;
 pub(crate) mod pointers;
 pub(crate) mod recap;
 pub(crate) mod recap_name;

@@ -42,6 +42,8 @@ const SUBJECT_SHARE_MIN: f64 = 0.6;
 pub(super) struct Facts {
     /// The project with the newest session first.
     pub(super) groups: Vec<Group>,
+    /// Lines of notes that replace or repeat no statement of a recap.
+    pub(super) note_lines: Vec<NoteLine>,
     /// Statements that recaps make and that are left out, with the reason;
     /// by folded text.
     pub(super) gone: BTreeMap<String, RetireReason>,
@@ -105,6 +107,16 @@ pub(super) enum Kind {
     Said,
     Knowledge,
     Failure,
+}
+
+/// A line that only a note supports.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct NoteLine {
+    pub(super) note: TreePath,
+    /// Without the note mark.
+    pub(super) text: String,
+    pub(super) features: Features,
+    pub(super) is_preference: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -579,5 +591,35 @@ fn promote_across_groups(groups: &mut [Group]) {
     }
     for (group, index) in promoted {
         groups[group].statements[index].kind = Kind::Preference;
+    }
+}
+
+impl Group {
+    /// Takes tasks out, with the statements that only they support.
+    pub(super) fn remove_tasks(
+        &mut self,
+        goes: &BTreeSet<usize>,
+        reason: RetireReason,
+        gone: &mut BTreeMap<String, RetireReason>,
+    ) {
+        let mut moved = BTreeMap::new();
+        let mut kept = Vec::new();
+        for (index, task) in std::mem::take(&mut self.tasks).into_iter().enumerate() {
+            if !goes.contains(&index) {
+                moved.insert(index, kept.len());
+                kept.push(task);
+            }
+        }
+        self.tasks = kept;
+        self.statements.retain_mut(|one| {
+            let tasks = std::mem::take(&mut one.tasks);
+            let left = tasks.iter().filter_map(|task| moved.get(task).copied());
+            one.tasks = left.collect();
+            let stays = !one.tasks.is_empty() || one.is_from_note;
+            if !stays {
+                gone.insert(one.features.folded.clone(), reason);
+            }
+            stays
+        });
     }
 }

@@ -14,6 +14,8 @@ mod facts;
 mod gate;
 mod labels;
 mod line;
+mod notes_apply;
+mod outline;
 mod tokens;
 
 use crate::domain::entry::Entry;

@@ -72,8 +72,8 @@ impl Features {
             return true;
         }
         self.tokens.len().min(other.tokens.len()) >= TOKENS_MIN
-            && self.value_set() == other.value_set()
             && share(&self.tokens, &other.tokens) >= SAME_STATEMENT
+            && self.value_set() == other.value_set()
     }
 
     /// Gives the same subject another value: `port is 8080`, `port is 9090`.
@@ -130,6 +130,15 @@ impl Features {
         Self::of(&text)
     }
 
+    /// Tokens of words that hold a digit, sorted.
+    pub(super) fn numbers(&self) -> Vec<u64> {
+        let with_digit = |word: &&str| word.contains(|c: char| c.is_ascii_digit());
+        let runs = self.folded.split(' ').flat_map(runs).filter(with_digit);
+        let mut numbers: Vec<u64> = runs.map(hash).collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
     fn value_set(&self) -> BTreeSet<&str> {
         self.values
             .iter()
@@ -158,7 +167,8 @@ pub(super) fn share(left: &[u64], right: &[u64]) -> f64 {
     common as f64 / all as f64
 }
 
-fn common(left: &[u64], right: &[u64]) -> usize {
+/// Tokens that two sorted sets have in common.
+pub(super) fn common(left: &[u64], right: &[u64]) -> usize {
     let (mut i, mut j, mut common) = (0, 0, 0);
     while i < left.len() && j < right.len() {
         match left[i].cmp(&right[j]) {
@@ -367,15 +377,14 @@ impl Matcher {
         }
     }
 
-    /// The part of `inner`'s weight that `outer` has too, 0 to 1. Words that
-    /// no entry has weigh nothing: they are the note's way of asking.
-    pub(super) fn part_of(&self, inner: &Features, outer: &Features) -> f64 {
+    /// The part of the weight of `inner` that `outer` has too, 0 to 1.
+    pub(super) fn part_of(&self, inner: &[u64], outer: &[u64]) -> f64 {
         let mut whole = 0.0;
         let mut common = 0.0;
-        for token in &inner.tokens {
+        for token in inner {
             let weight = self.weight(*token);
             whole += weight;
-            if outer.tokens.binary_search(token).is_ok() {
+            if outer.binary_search(token).is_ok() {
                 common += weight;
             }
         }
@@ -385,33 +394,11 @@ impl Matcher {
         common / whole
     }
 
-    /// The share of tokens of `features` that any entry has.
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of tokens in short texts"
-    )]
-    pub(super) fn known_part(&self, features: &Features) -> f64 {
-        let known = features
-            .tokens
-            .iter()
-            .filter(|token| self.frequency.contains_key(token))
-            .count();
-        known as f64 / features.tokens.len().max(1) as f64
-    }
-
     #[expect(clippy::cast_precision_loss, reason = "counts of entries")]
     fn weight(&self, token: u64) -> f64 {
-        let frequency = self.frequency.get(&token).copied().unwrap_or(0);
-        if frequency == 0 {
-            return 0.0;
-        }
+        let frequency = self.frequency.get(&token).copied().unwrap_or(0).max(1);
         (1.0 + self.entries as f64 / f64::from(frequency)).ln()
     }
-}
-
-/// Tokens that two texts have in common.
-pub(super) fn common_tokens(left: &Features, right: &Features) -> usize {
-    common(&left.tokens, &right.tokens)
 }
 
 #[cfg(test)]

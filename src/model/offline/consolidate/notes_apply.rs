@@ -1,0 +1,656 @@
+//! What notes do to the statements: remember, correct, forget.
+//!
+//! A note speaks each time it is in the inputs, not only when it is new: the
+//! recaps behind a corrected statement still make it, and what a note took
+//! out must stay out. Only entries that a person wrote are changed by a new or
+//! edited note alone.
+//!
+//! Nothing in a note is an instruction to this code beyond its kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+
+use crate::domain::note::{NOTE_MARK, Note, NoteKind};
+use crate::domain::path::TreePath;
+use crate::domain::time::Timestamp;
+use crate::model::offline::consolidate::RetireReason;
+use crate::model::offline::consolidate::facts::{Facts, Kind, NoteLine};
+use crate::model::offline::consolidate::gate::Gate;
+use crate::model::offline::consolidate::line;
+use crate::model::offline::consolidate::tokens::{Features, Matcher, common};
+use crate::text::cues::{self, Cue};
+use crate::text::note_kind::effective_kind;
+
+/// Least part of a forget note's words that a matching entry has.
+const FORGET_PART_MIN: f64 = 0.75;
+
+/// Least part of an entry's words that a forget note quotes.
+const FORGET_QUOTED_MIN: f64 = 0.85;
+
+/// Least part of a correction's words that its entry has, or the reverse.
+const CORRECT_PART_MIN: f64 = 0.6;
+
+/// A quoted entry needs this many words to be recognised by them.
+const QUOTED_TOKENS_MIN: usize = 4;
+
+/// Most bytes of one line that is copied from a note.
+const LINE_BYTES_MAX: usize = 1_000;
+
+/// A note as the rules read it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct PreparedNote {
+    pub(super) path: TreePath,
+    kind: NoteKind,
+    written_at: Option<Timestamp>,
+    lines: Vec<NoteLine>,
+    /// Sorted tokens of all its words that are not mere asking.
+    query: Vec<u64>,
+    /// Those of `query` that hold a digit.
+    numbers: Vec<u64>,
+    /// New or edited since the last baseline.
+    is_new: bool,
+}
+
+impl PreparedNote {
+    pub(super) fn new(note: &Note, is_new: bool, gate: &Gate<'_>) -> Self {
+        let text = note.text.unredacted();
+        let kind = effective_kind(note);
+        let mut lines: Vec<NoteLine> = lines_of(text)
+            .into_iter()
+            .map(|text| NoteLine {
+                note: note.path.clone(),
+                features: Features::of(&text),
+                is_preference: is_preference(&text),
+                text,
+            })
+            .collect();
+        lines.retain(|line| !line.features.tokens.is_empty() && !gate.blocks(&line.text));
+        let query = Features::of(&without_asking(text));
+        Self {
+            path: note.path.clone(),
+            kind,
+            written_at: note.written_at,
+            lines,
+            numbers: query.numbers(),
+            query: content(&query),
+            is_new,
+        }
+    }
+
+    pub(super) fn lines(&self) -> impl Iterator<Item = &NoteLine> {
+        let says_something = self.kind != NoteKind::Forget;
+        self.lines.iter().filter(move |_| says_something)
+    }
+
+    fn forgets(&self, matcher: &Matcher, entry: &Features) -> bool {
+        if self.kind != NoteKind::Forget || self.query.is_empty() {
+            return false;
+        }
+        let entry = content(entry);
+        let is_quoted = QUOTED_TOKENS_MIN <= entry.len()
+            && matcher.part_of(&entry, &self.query) >= FORGET_QUOTED_MIN;
+        is_quoted || matcher.part_of(&self.query, &entry) >= FORGET_PART_MIN
+    }
+
+    /// How well a correction fits an entry; `None` when it does not. The new
+    /// value is not in the entry, so numbers that it lacks do not count.
+    fn corrects(&self, matcher: &Matcher, entry: &Features) -> Option<f64> {
+        let numbers = entry.numbers();
+        let entry = content(entry);
+        let mut query = self.query.clone();
+        query.retain(|token| {
+            self.numbers.binary_search(token).is_err() || entry.binary_search(token).is_ok()
+        });
+        let common = common(&query, &entry);
+        let changes_number = !self.numbers.is_empty() && !numbers.is_empty();
+        if common == 0 || (common == 1 && !changes_number && entry.len() > 1) {
+            return None;
+        }
+        let of_note = matcher.part_of(&query, &entry);
+        let of_entry = matcher.part_of(&entry, &query);
+        (of_note.max(of_entry) >= CORRECT_PART_MIN).then_some(of_note + of_entry)
+    }
+}
+
+/// An entry of the head tree that no recap or note accounts for: another
+/// worker's or a person's.
+#[derive(Debug, Clone)]
+pub(super) struct ForeignEntry {
+    /// `memory_summary.md` or `MEMORY.md`.
+    pub(super) file: &'static str,
+    /// Its place among the entries of that file.
+    pub(super) place: usize,
+    /// Without bullet, references and mark.
+    pub(super) text: String,
+    pub(super) features: Features,
+    /// Only a new or edited note may change it.
+    pub(super) is_person: bool,
+}
+
+/// What notes did to entries that are not in the facts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct NoteEffects {
+    /// By file and place: the line that stands there now, or nothing.
+    pub(super) foreign: BTreeMap<(&'static str, usize), Option<NoteLine>>,
+    /// Texts that a forget note took out or keeps out.
+    pub(super) forgotten: Vec<String>,
+    /// New or edited notes that ask for a change of something not there.
+    pub(super) unmatched: Vec<TreePath>,
+}
+
+/// Lets `notes` act on `facts` and on the foreign entries, oldest note first.
+pub(super) fn apply(
+    facts: &mut Facts,
+    notes: &[PreparedNote],
+    foreign: &[ForeignEntry],
+) -> NoteEffects {
+    let mut in_order: Vec<&PreparedNote> = notes.iter().collect();
+    in_order
+        .sort_by(|left, right| (left.written_at, &left.path).cmp(&(right.written_at, &right.path)));
+    let matcher = {
+        let statements = facts.groups.iter().flat_map(|group| &group.statements);
+        let in_facts = statements.map(|one| &one.features);
+        let in_notes = notes
+            .iter()
+            .flat_map(|note| note.lines().map(|line| &line.features));
+        let elsewhere = foreign.iter().map(|entry| &entry.features);
+        Matcher::new(in_facts.chain(in_notes).chain(elsewhere))
+    };
+    let mut scene = Scene {
+        facts,
+        foreign,
+        matcher,
+        effects: NoteEffects::default(),
+    };
+    for note in in_order {
+        match note.kind {
+            NoteKind::Remember => scene.remember(&note.lines),
+            NoteKind::Correct => scene.correct(note),
+            NoteKind::Forget => scene.forget(note),
+        }
+    }
+    scene.overrule();
+    let mut effects = scene.effects;
+    effects.forgotten.sort();
+    effects.forgotten.dedup();
+    effects.unmatched.sort();
+    effects
+}
+
+struct Scene<'a> {
+    facts: &'a mut Facts,
+    foreign: &'a [ForeignEntry],
+    matcher: Matcher,
+    effects: NoteEffects,
+}
+
+/// What a correction found.
+#[derive(Clone, Copy)]
+enum Target {
+    Statement { group: usize, index: usize },
+    NoteLine { index: usize },
+    Foreign { index: usize },
+}
+
+impl Scene<'_> {
+    /// A line that a statement says already gives it the note's words and
+    /// mark; any other stands on its own.
+    fn remember(&mut self, lines: &[NoteLine]) {
+        for line in lines {
+            if !self.attach_to_same(line) && !self.has_line(line) {
+                self.facts.note_lines.push(line.clone());
+            }
+        }
+    }
+
+    fn has_line(&self, line: &NoteLine) -> bool {
+        let mut lines = self.facts.note_lines.iter();
+        lines.any(|known| known.features.is_same_as(&line.features))
+    }
+
+    fn attach_to_same(&mut self, line: &NoteLine) -> bool {
+        let found = self
+            .facts
+            .groups
+            .iter()
+            .enumerate()
+            .find_map(|(group, facts)| {
+                let is_same =
+                    |one: &super::facts::Statement| one.features.is_same_as(&line.features);
+                let index = facts.statements.iter().position(is_same)?;
+                Some((group, index))
+            });
+        if let Some((group, index)) = found {
+            self.attach(group, index, line);
+        }
+        found.is_some()
+    }
+
+    fn attach(&mut self, group: usize, index: usize, line: &NoteLine) {
+        let one = &mut self.facts.groups[group].statements[index];
+        if one.kind == Kind::Said {
+            one.kind = Kind::Preference;
+        }
+        one.text.clone_from(&line.text);
+        one.features = line.features.clone();
+        one.is_from_note = true;
+        one.is_external = false;
+    }
+
+    /// The first line takes the place of the entry that fits best; further
+    /// lines are remembered. What fits nothing is remembered and reported.
+    fn correct(&mut self, note: &PreparedNote) {
+        let Some((first, more)) = note.lines.split_first() else {
+            return;
+        };
+        let target = self.best_target(note);
+        match target {
+            None => {
+                if note.is_new {
+                    self.effects.unmatched.push(note.path.clone());
+                }
+                self.remember(std::slice::from_ref(first));
+            }
+            Some(Target::Statement { group, index }) => {
+                let one = &self.facts.groups[group].statements[index];
+                let old = one.features.clone();
+                self.drop_same_as(&old, (group, index));
+                self.attach(group, index, first);
+                self.mark_gone(&old, &first.features);
+            }
+            Some(Target::NoteLine { index }) => {
+                let old = std::mem::replace(&mut self.facts.note_lines[index], first.clone());
+                self.mark_gone(&old.features, &first.features);
+            }
+            Some(Target::Foreign { index }) => {
+                let entry = &self.foreign[index];
+                self.effects
+                    .foreign
+                    .insert((entry.file, entry.place), Some(first.clone()));
+            }
+        }
+        self.correct_summary(note, first);
+        self.remember(more);
+    }
+
+    fn mark_gone(&mut self, old: &Features, new: &Features) {
+        if old.folded != new.folded {
+            self.facts
+                .gone
+                .insert(old.folded.clone(), RetireReason::Corrected);
+        }
+    }
+
+    /// Near-equals of a corrected statement in other groups are as wrong.
+    fn drop_same_as(&mut self, old: &Features, but: (usize, usize)) {
+        for (group_index, group) in self.facts.groups.iter_mut().enumerate() {
+            if group_index == but.0 {
+                continue;
+            }
+            group.statements.retain(|one| {
+                let is_same = !one.is_from_note && one.features.is_same_as(old);
+                if is_same {
+                    let folded = one.features.folded.clone();
+                    self.facts.gone.insert(folded, RetireReason::Corrected);
+                }
+                !is_same
+            });
+        }
+    }
+
+    fn best_target(&self, note: &PreparedNote) -> Option<Target> {
+        let mut best: Option<(f64, Target)> = None;
+        let mut consider = |features: &Features, target: Target| {
+            let Some(score) = note.corrects(&self.matcher, features) else {
+                return;
+            };
+            if best.is_none_or(|(known, _)| score > known) {
+                best = Some((score, target));
+            }
+        };
+        for (group, facts) in self.facts.groups.iter().enumerate() {
+            for (index, one) in facts.statements.iter().enumerate() {
+                consider(&one.features, Target::Statement { group, index });
+            }
+        }
+        for (index, line) in self.facts.note_lines.iter().enumerate() {
+            if line.note != note.path {
+                consider(&line.features, Target::NoteLine { index });
+            }
+        }
+        for (index, entry) in self.foreign.iter().enumerate() {
+            if entry.file == crate::domain::path::HANDBOOK && (!entry.is_person || note.is_new) {
+                consider(&entry.features, Target::Foreign { index });
+            }
+        }
+        best.map(|(_, target)| target)
+    }
+
+    /// In the summary the corrected entry goes; the note's line comes by rank.
+    fn correct_summary(&mut self, note: &PreparedNote, line: &NoteLine) {
+        let fits = |entry: &&ForeignEntry| {
+            entry.file == crate::domain::path::SUMMARY
+                && (!entry.is_person || note.is_new)
+                && entry.features.folded != line.features.folded
+        };
+        let scored = self.foreign.iter().filter(fits).filter_map(|entry| {
+            let score = note.corrects(&self.matcher, &entry.features)?;
+            Some((score, entry))
+        });
+        let best = scored.fold(
+            None,
+            |best: Option<(f64, &ForeignEntry)>, (score, entry)| match best {
+                Some((known, _)) if score <= known => best,
+                _ => Some((score, entry)),
+            },
+        );
+        if let Some((_, entry)) = best {
+            self.effects.foreign.insert((entry.file, entry.place), None);
+            let was_unmatched = |path: &TreePath| *path == note.path;
+            self.effects.unmatched.retain(|path| !was_unmatched(path));
+        }
+    }
+
+    fn forget(&mut self, note: &PreparedNote) {
+        let mut forgotten = Vec::new();
+        for group in &mut self.facts.groups {
+            group.statements.retain(|one| {
+                let goes = note.forgets(&self.matcher, &one.features);
+                if goes {
+                    forgotten.push((one.text.clone(), one.features.folded.clone()));
+                }
+                !goes
+            });
+        }
+        self.facts.note_lines.retain(|line| {
+            let goes = line.note != note.path && note.forgets(&self.matcher, &line.features);
+            if goes {
+                forgotten.push((line.text.clone(), line.features.folded.clone()));
+            }
+            !goes
+        });
+        let foreign = self.foreign;
+        let mut is_matched = !forgotten.is_empty();
+        for entry in foreign {
+            let may_change = !entry.is_person || note.is_new;
+            if may_change && note.forgets(&self.matcher, &entry.features) {
+                self.effects.foreign.insert((entry.file, entry.place), None);
+                self.effects.forgotten.push(entry.text.clone());
+                is_matched = true;
+            }
+        }
+        is_matched |= self.forget_tasks(note);
+        for (text, folded) in forgotten {
+            self.facts.gone.insert(folded, RetireReason::Forgotten);
+            self.effects.forgotten.push(text);
+        }
+        if !is_matched && note.is_new {
+            self.effects.unmatched.push(note.path.clone());
+        }
+    }
+
+    /// A task whose title a note forgets goes with what only it supports.
+    fn forget_tasks(&mut self, note: &PreparedNote) -> bool {
+        let mut is_matched = false;
+        for group in &mut self.facts.groups {
+            let goes: BTreeSet<usize> = group
+                .tasks
+                .iter()
+                .enumerate()
+                .filter(|(_, task)| note.forgets(&self.matcher, &Features::of(&task.title)))
+                .map(|(index, _)| index)
+                .collect();
+            if goes.is_empty() {
+                continue;
+            }
+            is_matched = true;
+            for index in &goes {
+                self.effects
+                    .forgotten
+                    .push(group.tasks[*index].title.clone());
+            }
+            group.remove_tasks(&goes, RetireReason::Forgotten, &mut self.facts.gone);
+        }
+        is_matched
+    }
+
+    /// A note's value wins over the recaps' (`port is 9090` over `8080`).
+    fn overrule(&mut self) {
+        let attached = self.facts.groups.iter().flat_map(|group| &group.statements);
+        let attached = attached
+            .filter(|one| one.is_from_note)
+            .map(|one| one.features.clone());
+        let free = self
+            .facts
+            .note_lines
+            .iter()
+            .map(|line| line.features.clone());
+        let words: Vec<Features> = attached.chain(free).collect();
+        if words.is_empty() {
+            return;
+        }
+        for group in &mut self.facts.groups {
+            group.statements.retain(|one| {
+                let is_overruled = !one.is_from_note
+                    && one.kind != Kind::Failure
+                    && words.iter().any(|word| word.contradicts(&one.features));
+                if is_overruled {
+                    let folded = one.features.folded.clone();
+                    self.facts.gone.insert(folded, RetireReason::Corrected);
+                }
+                !is_overruled
+            });
+        }
+    }
+}
+
+/// A note's lines as they can stand in a bullet: its bullets each on their
+/// own, paragraphs joined, headings only when there is nothing else.
+fn lines_of(text: &str) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut headings = Vec::new();
+    let mut paragraph = String::new();
+    for raw in text.lines().chain([""]) {
+        let trimmed = raw.trim();
+        let starts_item = is_item(trimmed);
+        if trimmed.is_empty() || starts_item || trimmed.starts_with('#') {
+            lines.push(std::mem::take(&mut paragraph));
+        }
+        if trimmed.starts_with('#') {
+            headings.push(trimmed.to_owned());
+        } else if !trimmed.is_empty() {
+            paragraph.push(' ');
+            paragraph.push_str(trimmed);
+        }
+    }
+    lines.push(paragraph);
+    let tidy = |lines: Vec<String>| -> Vec<String> {
+        let lines = lines.iter().map(|line| tidy_line(line));
+        lines.filter(|line| !line.is_empty()).collect()
+    };
+    let lines = tidy(lines);
+    if lines.is_empty() {
+        tidy(headings)
+    } else {
+        lines
+    }
+}
+
+fn is_item(trimmed: &str) -> bool {
+    let digits = trimmed.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered =
+        digits.len() < trimmed.len() && (digits.starts_with(". ") || digits.starts_with(") "));
+    is_numbered
+        || ["- ", "* ", "+ "]
+            .iter()
+            .any(|marker| trimmed.starts_with(marker))
+}
+
+fn tidy_line(line: &str) -> String {
+    let cleaned = line::clean(line);
+    let mut text = cleaned.trim();
+    while let Some(rest) = text.strip_suffix(NOTE_MARK) {
+        text = rest.trim_end();
+    }
+    line::shorten(&line::clean(without_label(text)), LINE_BYTES_MAX)
+}
+
+/// Takes off a label that only says what kind of note this is (`Add: …`).
+fn without_label(text: &str) -> &str {
+    let Some((label, rest)) = text.split_once([':', '：']) else {
+        return text;
+    };
+    let label = label.trim().to_lowercase();
+    let rest = rest.trim();
+    let is_short = label.chars().count() <= 20 && label.split_whitespace().count() <= 2;
+    let cues = cues::find(&label);
+    let says_kind = cues.has(Cue::Remember) || cues.has(Cue::Correct) || cues.has(Cue::Forget);
+    let is_label = LABELS.contains(&label.as_str()) || (is_short && says_kind);
+    if is_label && !rest.is_empty() {
+        rest
+    } else {
+        text
+    }
+}
+
+const LABELS: &[&str] = &[
+    "add",
+    "note",
+    "memo",
+    "remember",
+    "correct",
+    "correction",
+    "forget",
+    "hinzufügen",
+    "merken",
+    "notiz",
+    "korrektur",
+    "añadir",
+    "ajouter",
+    "adicionar",
+    "添加",
+    "备注",
+    "記住",
+    "记住",
+    "更正",
+    "メモ",
+    "追加",
+    "訂正",
+    "추가",
+    "메모",
+];
+
+fn is_preference(text: &str) -> bool {
+    let cues = cues::find(text);
+    let folded = text.to_lowercase();
+    cues.has(Cue::Default)
+        || cues.has(Cue::Prohibition)
+        || PREFERENCE_WORDS.iter().any(|word| folded.contains(word))
+}
+
+/// Words by which a note speaks of what somebody wants.
+const PREFERENCE_WORDS: &[&str] = &[
+    "prefer",
+    "user wants",
+    "user likes",
+    "i want",
+    "i like",
+    "every project",
+    "bevorzug",
+    "möchte",
+    "prefiere",
+    "prefiero",
+    "préfère",
+    "prefere",
+    "prefiro",
+    "preferisc",
+    "предпочита",
+    "偏好",
+    "喜欢",
+    "喜歡",
+    "希望",
+    "想要",
+    "好む",
+    "好み",
+    "たい",
+    "선호",
+];
+
+/// The tokens of an entry or note that say what it is about.
+fn content(features: &Features) -> Vec<u64> {
+    let mut tokens = features.tokens.clone();
+    tokens.retain(|token| FILLER_TOKENS.binary_search(token).is_err());
+    if tokens.is_empty() {
+        return features.tokens.clone();
+    }
+    tokens
+}
+
+/// `text` without the phrases of scripts that write no spaces by which a
+/// note asks for something.
+fn without_asking(text: &str) -> String {
+    let mut text = text.to_owned();
+    for phrase in FILLER_PHRASES {
+        if text.contains(phrase) {
+            text = text.replace(phrase, " ");
+        }
+    }
+    text
+}
+
+static FILLER_TOKENS: LazyLock<Vec<u64>> = LazyLock::new(|| Features::of(FILLER_WORDS).tokens);
+
+/// Words that ask, or join, and name nothing.
+const FILLER_WORDS: &str = "\
+    forget remember correct correction please about that this these those everything anything all what we i you the a an and or \
+    is are was were be been to of for in on at it its not no longer any more know knew said say memory note user now from with by as do does don t s \
+    vergiss vergessen merke korrektur bitte alles über dass das der die den dem des ein eine einen und oder ist sind war waren nicht mehr \
+    zu von für im in auf am mit wir ich du was jetzt \
+    olvida olvidar recuerda corrección por favor todo sobre que el la los las un una y o es son era no más de para en con ahora \
+    oublie oublier rappelle correction s il te plaît vous tout sur que le la les un une et ou est sont était ne pas plus de du des pour dans avec maintenant \
+    esqueça esquecer lembre correção tudo sobre que o a os as um uma e ou é são era não mais de do da para em com agora \
+    dimentica ricorda correzione tutto su che il lo la gli le un una e o è sono era non più di del della per con ora \
+    забудь запомни исправление пожалуйста всё все про о об что это и или не больше на в с для теперь";
+
+const FILLER_PHRASES: &[&str] = &[
+    "请忘记",
+    "請忘記",
+    "请忘掉",
+    "忘掉",
+    "忘记",
+    "忘記",
+    "忘了",
+    "请记住",
+    "記住",
+    "记住",
+    "更正",
+    "纠正",
+    "糾正",
+    "关于",
+    "關於",
+    "的一切",
+    "一切",
+    "所有",
+    "的事情",
+    "的事",
+    "不再适用",
+    "不再適用",
+    "不再有效",
+    "について",
+    "のことは",
+    "のこと",
+    "忘れてください",
+    "忘れて",
+    "覚えておいて",
+    "覚えて",
+    "ください",
+    "訂正",
+    "すべて",
+    "全て",
+    "してください",
+    "잊어 주세요",
+    "잊어줘",
+    "기억해",
+    "에 대한",
+    "모든 것",
+];
