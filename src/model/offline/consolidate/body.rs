@@ -58,6 +58,13 @@ pub(super) fn read(recap: &Recap) -> RecapBody {
             ..TaskBody::default()
         });
     }
+    body.title = line::without_pointers(&body.title);
+    body.context = line::without_pointers(&body.context);
+    for task in &mut body.tasks {
+        task.title = line::without_pointers(&task.title);
+        let texts = task.requests.iter_mut().chain(&mut task.keywords);
+        texts.for_each(|text| *text = line::without_pointers(text));
+    }
     body
 }
 

@@ -12,21 +12,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::domain::id::ThreadId;
 use crate::domain::item::Trust;
-use crate::domain::path::TreePath;
+use crate::domain::path::{EXTENSIONS, TreePath};
 use crate::domain::project::Project;
 use crate::domain::recap::Recap;
 use crate::domain::session::Agent;
 use crate::domain::time::Timestamp;
-use crate::model::offline::consolidate::RetireReason;
 use crate::model::offline::consolidate::body::{self, RecapBody, TaskBody};
 use crate::model::offline::consolidate::gate::Gate;
 use crate::model::offline::consolidate::line;
 use crate::model::offline::consolidate::tokens::{Features, NearIndex, SAME_STATEMENT, SAME_TASK};
+use crate::model::offline::consolidate::{ResourceInput, RetireReason};
 use crate::model::offline::shape::{ALWAYS, CORRECTION, Outcome};
 use crate::text::cues;
 
 /// Most bytes of a statement that are copied; the rest is in its recap.
 const STATEMENT_BYTES_MAX: usize = 1_000;
+
+/// Most bytes of a resource's first line.
+const RESOURCE_TITLE_BYTES_MAX: usize = 160;
 
 /// Most keywords of a task.
 const KEYWORDS_MAX: usize = 10;
@@ -131,12 +134,16 @@ pub(super) struct Statement {
     pub(super) is_default: bool,
     /// Only external content supports it.
     pub(super) is_external: bool,
-    /// A note put these words here.
-    pub(super) is_from_note: bool,
+    /// The note that put these words here.
+    pub(super) note: Option<TreePath>,
 }
 
 /// Reads `recaps`, without those that say nothing or are withheld.
-pub(super) fn gather(recaps: &[(&TreePath, &Recap)], gate: &Gate<'_>) -> Facts {
+pub(super) fn gather(
+    recaps: &[(&TreePath, &Recap)],
+    resources: &[ResourceInput],
+    gate: &Gate<'_>,
+) -> Facts {
     let mut read: Vec<ReadRecap<'_>> = recaps
         .iter()
         .filter(|(_, recap)| !recap.is_no_op())
@@ -157,10 +164,65 @@ pub(super) fn gather(recaps: &[(&TreePath, &Recap)], gate: &Gate<'_>) -> Facts {
         let group = gather_group(key, title, &recaps, gate, &mut facts.gone);
         facts.groups.push(group);
     }
+    facts.groups.extend(gather_resources(resources, gate));
     promote_across_groups(&mut facts.groups);
     let newest_first = |group: &Group| (std::cmp::Reverse(group.newest_at), group.key.clone());
     facts.groups.sort_by_key(newest_first);
     facts
+}
+
+/// Per extension, one line for each resource: what it is called and where it
+/// lies. What it says stays there.
+fn gather_resources(resources: &[ResourceInput], gate: &Gate<'_>) -> Vec<Group> {
+    let mut groups: BTreeMap<String, Group> = BTreeMap::new();
+    let mut sorted: Vec<&ResourceInput> = resources.iter().collect();
+    sorted.sort_by_key(|resource| &resource.path);
+    for resource in sorted {
+        let parts: Vec<&str> = resource.path.as_str().split('/').collect();
+        let [_, extension, ..] = parts.as_slice() else {
+            continue;
+        };
+        let first = resource.text.unredacted().lines().map(line::clean);
+        let name = resource.path.name().to_owned();
+        let title = first
+            .into_iter()
+            .find(|text| !text.is_empty())
+            .unwrap_or(name);
+        let title = line::without_pointers(&line::shorten(&title, RESOURCE_TITLE_BYTES_MAX));
+        let is_external = resource.trust == Trust::External;
+        let mark = if is_external {
+            " (external source)"
+        } else {
+            ""
+        };
+        let text = format!("{title} — {}{mark}", resource.path);
+        if gate.blocks(&text) || gate.blocks(&title) {
+            continue;
+        }
+        let group = groups
+            .entry((*extension).to_owned())
+            .or_insert_with(|| Group {
+                key: format!("{EXTENSIONS}/{extension}"),
+                title: format!("extension {extension}"),
+                cwd: None,
+                newest_at: Timestamp::default(),
+                tasks: Vec::new(),
+                statements: Vec::new(),
+            });
+        group.statements.push(Statement {
+            features: Features::of(&text),
+            text,
+            kind: Kind::Knowledge,
+            tasks: BTreeSet::new(),
+            threads: BTreeSet::new(),
+            newest_at: Timestamp::default(),
+            is_default: false,
+            // A pointer is no support for anything, whatever the trust.
+            is_external: true,
+            note: None,
+        });
+    }
+    groups.into_values().collect()
 }
 
 /// A recap with its body understood.
@@ -435,6 +497,7 @@ fn statement(kind: Kind, text: &str, task: usize, recap: &ReadRecap<'_>) -> Opti
         None => (bare.strip_prefix(CORRECTION).unwrap_or(bare), false),
     };
     let text = line::shorten(&line::clean(bare), STATEMENT_BYTES_MAX);
+    let text = line::without_pointers(&text);
     let features = Features::of(&text);
     if features.tokens.is_empty() {
         return None;
@@ -454,7 +517,7 @@ fn statement(kind: Kind, text: &str, task: usize, recap: &ReadRecap<'_>) -> Opti
         threads: BTreeSet::from([recap.source.thread_id.clone()]),
         newest_at: recap.source.updated_at,
         is_external,
-        is_from_note: false,
+        note: None,
     })
 }
 
@@ -615,7 +678,7 @@ impl Group {
             let tasks = std::mem::take(&mut one.tasks);
             let left = tasks.iter().filter_map(|task| moved.get(task).copied());
             one.tasks = left.collect();
-            let stays = !one.tasks.is_empty() || one.is_from_note;
+            let stays = !one.tasks.is_empty() || one.note.is_some();
             if !stays {
                 gone.insert(one.features.folded.clone(), reason);
             }

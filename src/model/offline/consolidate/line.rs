@@ -4,7 +4,12 @@
 //! become anything else: no heading, no list of its own, no code fence that
 //! swallows what follows, no second line.
 
+use std::collections::BTreeSet;
+
+use crate::domain::id::ThreadId;
 use crate::domain::note::NOTE_MARK;
+use crate::domain::path::{EXTENSIONS, NOTES};
+use crate::text::pointers::{self, Target};
 
 /// Marks where words were left out for want of room.
 const CUT_MARK: &str = "…";
@@ -28,6 +33,53 @@ pub(super) fn clean(text: &str) -> String {
         rest.insert(0, '\\');
     }
     rest
+}
+
+/// `text` with what looks like a reference to a session or recap made plain
+/// by a backslash. Copied words cite nothing; only the rules do.
+pub(super) fn without_pointers(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for pointer in pointers::find(text) {
+        // Behind the first letter or digit a backslash shows nothing in
+        // Markdown when it stands before `_`, `-` or `/`.
+        let inside = &text[pointer.bytes.clone()];
+        let mark = inside.find(['_', '-', '/']).unwrap_or(0) + pointer.bytes.start;
+        if mark < at {
+            continue;
+        }
+        out.push_str(&text[at..mark]);
+        out.push('\\');
+        at = mark;
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// The recap files and sessions that a text refers to.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Cited {
+    pub(super) files: BTreeSet<String>,
+    pub(super) threads: BTreeSet<ThreadId>,
+}
+
+impl Cited {
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty() && self.threads.is_empty()
+    }
+
+    pub(super) fn add(&mut self, text: &str) {
+        for pointer in pointers::find(text) {
+            match pointer.target {
+                Target::Recap(name) => {
+                    self.files.insert(name);
+                }
+                Target::Thread(id) => {
+                    self.threads.insert(id);
+                }
+            }
+        }
+    }
 }
 
 /// Takes one heading, quote, list or fence marker off the start.
@@ -108,12 +160,32 @@ pub(super) fn core(bullet: &str) -> &str {
     }
     loop {
         let shorter = text.strip_suffix(NOTE_MARK).unwrap_or(text).trim_end();
-        let shorter = strip_task_reference(shorter);
+        let shorter = strip_note_pointer(strip_task_reference(shorter));
         if shorter.len() == text.len() {
             return text;
         }
         text = shorter;
     }
+}
+
+/// Takes `(extensions/ad_hoc/notes/….md)` off the end.
+fn strip_note_pointer(text: &str) -> &str {
+    let Some(inner) = text.strip_suffix(')') else {
+        return text;
+    };
+    match inner.rfind('(') {
+        Some(open) if inner[open + 1..].starts_with(NOTES) => inner[..open].trim_end(),
+        _ => text,
+    }
+}
+
+/// The path of an extension's resource that stands in `text`.
+pub(super) fn resource_in(text: &str) -> Option<&str> {
+    let start = text.find(EXTENSIONS)?;
+    let path = &text[start..];
+    let end = path.find([' ', ')', ';']).unwrap_or(path.len());
+    let path = &path[..end];
+    path.contains("/resources/").then_some(path)
 }
 
 fn strip_task_reference(text: &str) -> &str {

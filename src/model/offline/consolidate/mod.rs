@@ -10,12 +10,16 @@
 //! what [`OfflineOutput`] says.
 
 mod body;
+mod context;
 mod facts;
 mod gate;
+mod handbook;
 mod labels;
 mod line;
 mod notes_apply;
 mod outline;
+mod ranking;
+mod summary;
 mod tokens;
 
 use crate::domain::entry::Entry;
@@ -81,6 +85,8 @@ pub(crate) struct ResourceInput {
     pub(crate) text: Raw,
     /// [`Trust::External`] unless the extension's instructions say otherwise.
     pub(crate) trust: Trust,
+    /// Added or changed since the last baseline.
+    pub(crate) is_new: bool,
 }
 
 /// Everything the rules look at. The order within the lists has no effect.

@@ -11,10 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use crate::domain::note::{NOTE_MARK, Note, NoteKind};
-use crate::domain::path::TreePath;
+use crate::domain::path::{HANDBOOK, SUMMARY, TreePath};
 use crate::domain::time::Timestamp;
 use crate::model::offline::consolidate::RetireReason;
-use crate::model::offline::consolidate::facts::{Facts, Kind, NoteLine};
+use crate::model::offline::consolidate::facts::{Facts, Kind, NoteLine, Statement};
 use crate::model::offline::consolidate::gate::Gate;
 use crate::model::offline::consolidate::line;
 use crate::model::offline::consolidate::tokens::{Features, Matcher, common};
@@ -82,6 +82,11 @@ impl PreparedNote {
         self.lines.iter().filter(move |_| says_something)
     }
 
+    /// Also those of a forget note, which are never written.
+    pub(super) fn all_lines(&self) -> impl Iterator<Item = &NoteLine> {
+        self.lines.iter()
+    }
+
     fn forgets(&self, matcher: &Matcher, entry: &Features) -> bool {
         if self.kind != NoteKind::Forget || self.query.is_empty() {
             return false;
@@ -127,11 +132,18 @@ pub(super) struct ForeignEntry {
     pub(super) is_person: bool,
 }
 
+/// What a note does to a foreign entry.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    Becomes(NoteLine),
+    Goes(RetireReason),
+}
+
 /// What notes did to entries that are not in the facts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct NoteEffects {
-    /// By file and place: the line that stands there now, or nothing.
-    pub(super) foreign: BTreeMap<(&'static str, usize), Option<NoteLine>>,
+    /// By file and place.
+    pub(super) foreign: BTreeMap<(&'static str, usize), Change>,
     /// Texts that a forget note took out or keeps out.
     pub(super) forgotten: Vec<String>,
     /// New or edited notes that ask for a change of something not there.
@@ -215,8 +227,7 @@ impl Scene<'_> {
             .iter()
             .enumerate()
             .find_map(|(group, facts)| {
-                let is_same =
-                    |one: &super::facts::Statement| one.features.is_same_as(&line.features);
+                let is_same = |one: &Statement| one.features.is_same_as(&line.features);
                 let index = facts.statements.iter().position(is_same)?;
                 Some((group, index))
             });
@@ -233,7 +244,7 @@ impl Scene<'_> {
         }
         one.text.clone_from(&line.text);
         one.features = line.features.clone();
-        one.is_from_note = true;
+        one.note = Some(line.note.clone());
         one.is_external = false;
     }
 
@@ -266,7 +277,7 @@ impl Scene<'_> {
                 let entry = &self.foreign[index];
                 self.effects
                     .foreign
-                    .insert((entry.file, entry.place), Some(first.clone()));
+                    .insert((entry.file, entry.place), Change::Becomes(first.clone()));
             }
         }
         self.correct_summary(note, first);
@@ -288,7 +299,7 @@ impl Scene<'_> {
                 continue;
             }
             group.statements.retain(|one| {
-                let is_same = !one.is_from_note && one.features.is_same_as(old);
+                let is_same = one.note.is_none() && one.features.is_same_as(old);
                 if is_same {
                     let folded = one.features.folded.clone();
                     self.facts.gone.insert(folded, RetireReason::Corrected);
@@ -319,7 +330,7 @@ impl Scene<'_> {
             }
         }
         for (index, entry) in self.foreign.iter().enumerate() {
-            if entry.file == crate::domain::path::HANDBOOK && (!entry.is_person || note.is_new) {
+            if entry.file == HANDBOOK && (!entry.is_person || note.is_new) {
                 consider(&entry.features, Target::Foreign { index });
             }
         }
@@ -329,7 +340,7 @@ impl Scene<'_> {
     /// In the summary the corrected entry goes; the note's line comes by rank.
     fn correct_summary(&mut self, note: &PreparedNote, line: &NoteLine) {
         let fits = |entry: &&ForeignEntry| {
-            entry.file == crate::domain::path::SUMMARY
+            entry.file == SUMMARY
                 && (!entry.is_person || note.is_new)
                 && entry.features.folded != line.features.folded
         };
@@ -345,7 +356,10 @@ impl Scene<'_> {
             },
         );
         if let Some((_, entry)) = best {
-            self.effects.foreign.insert((entry.file, entry.place), None);
+            self.effects.foreign.insert(
+                (entry.file, entry.place),
+                Change::Goes(RetireReason::Corrected),
+            );
             let was_unmatched = |path: &TreePath| *path == note.path;
             self.effects.unmatched.retain(|path| !was_unmatched(path));
         }
@@ -374,7 +388,10 @@ impl Scene<'_> {
         for entry in foreign {
             let may_change = !entry.is_person || note.is_new;
             if may_change && note.forgets(&self.matcher, &entry.features) {
-                self.effects.foreign.insert((entry.file, entry.place), None);
+                self.effects.foreign.insert(
+                    (entry.file, entry.place),
+                    Change::Goes(RetireReason::Forgotten),
+                );
                 self.effects.forgotten.push(entry.text.clone());
                 is_matched = true;
             }
@@ -418,7 +435,7 @@ impl Scene<'_> {
     fn overrule(&mut self) {
         let attached = self.facts.groups.iter().flat_map(|group| &group.statements);
         let attached = attached
-            .filter(|one| one.is_from_note)
+            .filter(|one| one.note.is_some())
             .map(|one| one.features.clone());
         let free = self
             .facts
@@ -431,7 +448,7 @@ impl Scene<'_> {
         }
         for group in &mut self.facts.groups {
             group.statements.retain(|one| {
-                let is_overruled = !one.is_from_note
+                let is_overruled = one.note.is_none()
                     && one.kind != Kind::Failure
                     && words.iter().any(|word| word.contradicts(&one.features));
                 if is_overruled {
@@ -492,7 +509,10 @@ fn tidy_line(line: &str) -> String {
     while let Some(rest) = text.strip_suffix(NOTE_MARK) {
         text = rest.trim_end();
     }
-    line::shorten(&line::clean(without_label(text)), LINE_BYTES_MAX)
+    line::without_pointers(&line::shorten(
+        &line::clean(without_label(text)),
+        LINE_BYTES_MAX,
+    ))
 }
 
 /// Takes off a label that only says what kind of note this is (`Add: …`).

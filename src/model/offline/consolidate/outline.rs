@@ -26,6 +26,8 @@ pub(super) struct Block {
     pub(super) is_bullet: bool,
     /// A blank line stood before it.
     pub(super) is_apart: bool,
+    /// Its index among the blocks of the file it was read from.
+    pub(super) place: Option<usize>,
 }
 
 impl Block {
@@ -33,15 +35,15 @@ impl Block {
         Self {
             text: text.into(),
             is_bullet: true,
-            is_apart: false,
+            ..Self::default()
         }
     }
 
     pub(super) fn paragraph(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            is_bullet: false,
             is_apart: true,
+            ..Self::default()
         }
     }
 
@@ -83,6 +85,7 @@ struct Reader {
     /// The open sections, the file itself first.
     open: Vec<Section>,
     block: Option<Block>,
+    blocks_begun: usize,
     /// Blank lines that belong to the block only if it goes on.
     blanks: Vec<String>,
     /// The fence that is open: its character and length.
@@ -130,7 +133,9 @@ impl Reader {
             text: line.to_owned(),
             is_bullet: is_bullet(line),
             is_apart: after_blank,
+            place: Some(self.blocks_begun),
         });
+        self.blocks_begun += 1;
         self.blanks.clear();
     }
 

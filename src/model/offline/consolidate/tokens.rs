@@ -184,6 +184,11 @@ pub(super) fn common(left: &[u64], right: &[u64]) -> usize {
     common
 }
 
+/// Only the folded words of a text: enough to see that two are equal.
+pub(super) fn folded(text: &str) -> String {
+    words(&fold(text)).join(" ")
+}
+
 /// Lower case, composed, full-width forms made plain.
 fn fold(text: &str) -> String {
     if text.is_ascii() {

@@ -1,0 +1,345 @@
+//! What both files are brought up to date from: facts before and after, and
+//! who wrote what is in the head tree.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::domain::id::ThreadId;
+use crate::domain::note::{NOTE_MARK, Note};
+use crate::domain::path::{HANDBOOK, SUMMARY, TreePath};
+use crate::domain::recap::Recap;
+use crate::model::offline::consolidate::facts::{self, Facts};
+use crate::model::offline::consolidate::gate::Gate;
+use crate::model::offline::consolidate::line::{self, Cited};
+use crate::model::offline::consolidate::notes_apply::{
+    self, Change, ForeignEntry, NoteEffects, PreparedNote,
+};
+use crate::model::offline::consolidate::outline::{self, Block, Section};
+use crate::model::offline::consolidate::tokens::{Features, common};
+use crate::model::offline::consolidate::{Before, OfflineInputs, RetireReason};
+
+/// Who answers for an entry of the head tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// A person wrote it or reworded it.
+    Person,
+    /// These rules made it from a recap or note.
+    Ours,
+    /// Another worker, or these rules at another time.
+    Foreign,
+}
+
+/// What becomes of a foreign or person's entry.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Fate {
+    Stays,
+    Changes(Change),
+}
+
+pub(super) struct Context<'a> {
+    pub(super) inputs: &'a OfflineInputs,
+    pub(super) gate: Gate<'a>,
+    /// From the inputs that the last baseline consumed.
+    pub(super) old: Facts,
+    pub(super) new: Facts,
+    pub(super) effects: NoteEffects,
+    pub(super) head_handbook: Section,
+    pub(super) head_summary: Section,
+    /// Folded texts that these rules would write, before or after.
+    known: HashSet<String>,
+    /// Folded texts that a person wrote, by file.
+    person: BTreeMap<&'static str, HashSet<String>>,
+    staged: Cited,
+    notes: Vec<PreparedNote>,
+    gone_notes: Vec<PreparedNote>,
+}
+
+impl<'a> Context<'a> {
+    pub(super) fn new(inputs: &'a OfflineInputs) -> Self {
+        let gate = Gate::new(&inputs.withheld);
+        let head_handbook = outline::parse(text_of(inputs.head_handbook.as_ref()));
+        let head_summary = outline::parse(text_of(inputs.head_summary.as_ref()));
+        let now: Vec<_> = inputs
+            .recaps
+            .iter()
+            .map(|one| (&one.path, &one.recap))
+            .collect();
+        let mut new = facts::gather(&now, &inputs.resources, &gate);
+        let resources_before: Vec<_> = inputs
+            .resources
+            .iter()
+            .filter(|one| !one.is_new)
+            .cloned()
+            .collect();
+        let mut old = facts::gather(&recaps_before(inputs), &resources_before, &gate);
+        let prepare = |(note, is_new): (&Note, bool)| PreparedNote::new(note, is_new, &gate);
+        let notes: Vec<_> = notes_now(inputs).map(prepare).collect();
+        let notes_before: Vec<_> = notes_before(inputs)
+            .map(|note| prepare((note, false)))
+            .collect();
+        let mut context = Self {
+            known: known_texts(&[&old, &new], notes.iter().chain(&notes_before)),
+            person: person_texts(inputs),
+            staged: staged(inputs),
+            gone_notes: gone_notes(inputs)
+                .map(|note| prepare((note, false)))
+                .collect(),
+            inputs,
+            head_handbook,
+            head_summary,
+            old: Facts::default(),
+            new: Facts::default(),
+            effects: NoteEffects::default(),
+            notes: Vec::new(),
+            gate,
+        };
+        let foreign = context.foreign_entries();
+        context.effects = notes_apply::apply(&mut new, &notes, &foreign);
+        notes_apply::apply(&mut old, &notes_before, &[]);
+        context.old = old;
+        context.new = new;
+        context.notes = notes;
+        context
+    }
+
+    /// Nothing came, went or changed that the files could show.
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.old == self.new && self.effects.foreign.is_empty()
+    }
+
+    pub(super) fn origin(&self, file: &'static str, block: &Block) -> Origin {
+        if self.is_person(file, &block.text) {
+            return Origin::Person;
+        }
+        let folded = Features::of(line::core(&block.text)).folded;
+        if self.known.contains(&folded) {
+            Origin::Ours
+        } else {
+            Origin::Foreign
+        }
+    }
+
+    /// Whether any line of `text` is a person's entry of `file`.
+    pub(super) fn is_person(&self, file: &str, text: &str) -> bool {
+        let Some(theirs) = self.person.get(file).filter(|theirs| !theirs.is_empty()) else {
+            return false;
+        };
+        text.lines()
+            .any(|line| theirs.contains(&folded_entry(line)))
+    }
+
+    /// What becomes of an entry that these rules did not make.
+    pub(super) fn fate(&self, file: &'static str, block: &Block) -> Fate {
+        let change = block
+            .place
+            .and_then(|place| self.effects.foreign.get(&(file, place)));
+        if let Some(change) = change {
+            return Fate::Changes(change.clone());
+        }
+        if self.is_person(file, &block.text) {
+            return Fate::Stays;
+        }
+        let goes = |reason| Fate::Changes(Change::Goes(reason));
+        if self.blocks(block) {
+            return goes(RetireReason::Withheld);
+        }
+        if !self.is_supported(&block.text) {
+            return goes(RetireReason::Unsupported);
+        }
+        Fate::Stays
+    }
+
+    fn blocks(&self, block: &Block) -> bool {
+        self.gate.blocks(line::core(&block.text))
+            || self.gate.blocks(line::core(block.first_line()))
+    }
+
+    /// Whether something that a text rests on is still in the inputs. What
+    /// cites nothing rests on nothing that could go.
+    pub(super) fn is_supported(&self, text: &str) -> bool {
+        if text.trim_end().ends_with(NOTE_MARK) {
+            return self.has_note_for(text);
+        }
+        if let Some(path) = line::resource_in(text) {
+            return self
+                .inputs
+                .resources
+                .iter()
+                .any(|one| one.path.as_str() == path);
+        }
+        let mut cited = Cited::default();
+        cited.add(text);
+        cited.is_empty() || self.has_any(&cited)
+    }
+
+    pub(super) fn has_any(&self, cited: &Cited) -> bool {
+        !cited.files.is_disjoint(&self.staged.files)
+            || !cited.threads.is_disjoint(&self.staged.threads)
+    }
+
+    pub(super) fn has_file(&self, name: &str) -> bool {
+        self.staged.files.contains(name)
+    }
+
+    pub(super) fn has_thread(&self, thread: &ThreadId) -> bool {
+        self.staged.threads.contains(thread)
+    }
+
+    /// A line that another worker made from a note goes when that note is
+    /// gone or says something else: it fits the old text better than any note
+    /// there is now.
+    fn has_note_for(&self, text: &str) -> bool {
+        let line = Features::of(line::core(text)).tokens;
+        let fit = |note: &PreparedNote| {
+            note.all_lines()
+                .map(|one| common(&line, &one.features.tokens))
+                .max()
+                .unwrap_or(0)
+        };
+        let now = self.notes.iter().map(fit).max().unwrap_or(0);
+        let before = self.gone_notes.iter().map(fit).max().unwrap_or(0);
+        let unknown_gone = self
+            .inputs
+            .removed_notes
+            .iter()
+            .any(|removed| removed.note.is_none());
+        now > 0 && before <= now || (before == 0 && !unknown_gone)
+    }
+
+    /// Entries of the head tree that no recap or note accounts for.
+    fn foreign_entries(&self) -> Vec<ForeignEntry> {
+        let mut entries = Vec::new();
+        for (file, head) in [
+            (HANDBOOK, &self.head_handbook),
+            (SUMMARY, &self.head_summary),
+        ] {
+            visit_claims(head, &mut |block| {
+                let origin = self.origin(file, block);
+                let Some(place) = block.place.filter(|_| origin != Origin::Ours) else {
+                    return;
+                };
+                let text = line::core(block.first_line()).to_owned();
+                entries.push(ForeignEntry {
+                    file,
+                    place,
+                    features: Features::of(line::core(&block.text)),
+                    text,
+                    is_person: origin == Origin::Person,
+                });
+            });
+        }
+        entries
+    }
+}
+
+fn text_of(text: Option<&crate::domain::text::Raw>) -> &str {
+    text.map_or("", crate::domain::text::Raw::unredacted)
+}
+
+/// Calls `visit` for every block that states something: not for the lists of
+/// files and keywords, nor for the lines under a group's heading.
+fn visit_claims<'s>(section: &'s Section, visit: &mut impl FnMut(&'s Block)) {
+    let title = section.title().to_lowercase();
+    let is_list = title == "rollout_summary_files" || title == "keywords";
+    let is_lead = section.level == 0 || (section.level == 1 && is_group_title(&title));
+    if !is_list && !is_lead {
+        section.blocks.iter().for_each(&mut *visit);
+    }
+    for child in &section.children {
+        visit_claims(child, visit);
+    }
+}
+
+/// Whether a first-level heading opens a task group.
+pub(super) fn is_group_title(title: &str) -> bool {
+    title.to_lowercase().starts_with("task group")
+}
+
+fn recaps_before(inputs: &OfflineInputs) -> Vec<(&TreePath, &Recap)> {
+    let staged = inputs.recaps.iter().filter_map(|one| match &one.before {
+        Before::Same => Some((&one.path, &one.recap)),
+        Before::Other(Some(recap)) => Some((&one.path, recap)),
+        Before::Absent | Before::Other(None) => None,
+    });
+    let removed = inputs.removed_recaps.iter();
+    let removed = removed.filter_map(|one| Some((&one.path, one.recap.as_ref()?)));
+    staged.chain(removed).collect()
+}
+
+fn notes_now(inputs: &OfflineInputs) -> impl Iterator<Item = (&Note, bool)> {
+    let notes = inputs.notes.iter();
+    notes.map(|one| (&one.note, one.before != Before::Same))
+}
+
+fn notes_before(inputs: &OfflineInputs) -> impl Iterator<Item = &Note> {
+    let same = inputs.notes.iter().filter(|one| one.before == Before::Same);
+    same.map(|one| &one.note).chain(gone_notes(inputs))
+}
+
+/// Old texts of notes that were edited or removed.
+fn gone_notes(inputs: &OfflineInputs) -> impl Iterator<Item = &Note> {
+    let edited = inputs.notes.iter().filter_map(|one| match &one.before {
+        Before::Other(Some(note)) => Some(note),
+        _ => None,
+    });
+    let removed = inputs
+        .removed_notes
+        .iter()
+        .filter_map(|one| one.note.as_ref());
+    edited.chain(removed)
+}
+
+fn known_texts<'n>(
+    facts: &[&Facts],
+    notes: impl Iterator<Item = &'n PreparedNote>,
+) -> HashSet<String> {
+    let mut known = HashSet::new();
+    for group in facts.iter().flat_map(|facts| &facts.groups) {
+        known.extend(
+            group
+                .statements
+                .iter()
+                .map(|one| one.features.folded.clone()),
+        );
+    }
+    // Joined and contradicted statements stood there once.
+    known.extend(facts.iter().flat_map(|facts| facts.gone.keys().cloned()));
+    for note in notes {
+        known.extend(note.lines().map(|line| line.features.folded.clone()));
+    }
+    known
+}
+
+fn person_texts(inputs: &OfflineInputs) -> BTreeMap<&'static str, HashSet<String>> {
+    let mut texts: BTreeMap<&'static str, HashSet<String>> = BTreeMap::new();
+    for entry in &inputs.person_entries {
+        let file = match entry.path.as_str() {
+            HANDBOOK => HANDBOOK,
+            SUMMARY => SUMMARY,
+            _ => continue,
+        };
+        let first = entry.text.lines().next().unwrap_or_default();
+        let folded = folded_entry(first);
+        if !folded.is_empty() {
+            texts.entry(file).or_default().insert(folded);
+        }
+    }
+    texts
+}
+
+/// An entry's or heading's words, so that both forms of it are equal.
+fn folded_entry(line: &str) -> String {
+    Features::of(line::core(line.trim_start().trim_start_matches('#'))).folded
+}
+
+fn staged(inputs: &OfflineInputs) -> Cited {
+    let recaps = inputs.recaps.iter().filter(|one| !one.recap.is_no_op());
+    let mut staged = Cited {
+        files: BTreeSet::new(),
+        threads: BTreeSet::new(),
+    };
+    for one in recaps {
+        staged.files.insert(one.path.name().to_owned());
+        staged.threads.insert(one.recap.header.thread_id.clone());
+    }
+    staged
+}

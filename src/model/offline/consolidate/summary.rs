@@ -1,0 +1,664 @@
+//! The summary: what fits the budget, best first, around what others wrote.
+//!
+//! Lines that these rules write are chosen anew each time. Lines of a person or
+//! another worker stay where they are, word for word, while what they cite is
+//! in the inputs, and their bytes are taken off the budget first. Only when
+//! they alone exceed it, other workers' lines leave, the last ones first; a
+//! person's lines never do.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use crate::domain::limits::{BYTES_PER_TOKEN, SUMMARY_TOKENS_MAX, SUMMARY_V2_BYTES_LIMIT};
+use crate::domain::path::SUMMARY;
+use crate::domain::version::MemoryVersion;
+use crate::model::offline::consolidate::RetireReason;
+use crate::model::offline::consolidate::context::{Context, Fate, Origin};
+use crate::model::offline::consolidate::line::{self, Cited};
+use crate::model::offline::consolidate::notes_apply::Change;
+use crate::model::offline::consolidate::outline::{self, Block, Section};
+use crate::model::offline::consolidate::ranking::{self, ALSO, Candidates, Line, Topic};
+use crate::model::offline::consolidate::tokens::{Features, folded};
+
+const FORMAT_MARK: &str = "v1";
+const PROFILE: &str = "User Profile";
+const PREFERENCES: &str = "User preferences";
+const TIPS: &str = "General Tips";
+const TOPICS: &str = "What's in Memory";
+const OLDER: &str = "Older Memory Topics";
+
+/// The headings that must be there, in their order.
+const HEADINGS: [&str; 4] = [PROFILE, PREFERENCES, TIPS, TOPICS];
+
+/// Shares of the budget, in percent, that a part may take before the next
+/// one had its turn; what is left over goes round again.
+const PREFERENCES_PERCENT: usize = 35;
+const TIPS_PERCENT: usize = 15;
+const RECENT_PERCENT: usize = 60;
+
+/// Kept back for the names of projects that have no topic line.
+const ALSO_BYTES: usize = 400;
+
+pub(super) struct Summarised {
+    pub(super) text: String,
+    pub(super) retired: Vec<(String, RetireReason)>,
+    /// What it could not keep to, in words.
+    pub(super) remarks: Vec<String>,
+}
+
+/// The budget in bytes: the caller's, and what the readers take at most.
+fn budget(context: &Context<'_>) -> usize {
+    let limit = match context.inputs.version {
+        MemoryVersion::V1 => SUMMARY_TOKENS_MAX * BYTES_PER_TOKEN,
+        MemoryVersion::V2 => SUMMARY_V2_BYTES_LIMIT - 1,
+    };
+    context.inputs.summary_bytes_max.min(limit)
+}
+
+/// `tasks_gone` are folded titles of tasks that left the handbook.
+pub(super) fn update(context: &Context<'_>, tasks_gone: &HashSet<String>) -> Summarised {
+    let budget = budget(context);
+    let candidates = ranking::candidates(&context.new, context.inputs.version);
+    let before = ranking::candidates(&context.old, context.inputs.version);
+    let mut retired = Vec::new();
+    let mut remarks = Vec::new();
+    let mut kept = keep(context, &context.head_summary, tasks_gone, &mut retired);
+    shrink(context, &mut kept, budget, &mut retired, &mut remarks);
+
+    let facts = Kept::of(context, &kept);
+    let wanted = without_covered(candidates, &before, &facts, &context.head_summary);
+    let chosen = choose(&wanted, &kept, budget);
+    let text = render(&wanted, &chosen, &kept);
+    let left_out = wanted.topics.len().saturating_sub(chosen.topics.len());
+    if left_out > 0 {
+        remarks.push(format!(
+            "{left_out} topics left out of the summary for its budget"
+        ));
+    }
+    retired.extend(retired_lines(context, &text, &wanted));
+    Summarised {
+        text,
+        retired,
+        remarks,
+    }
+}
+
+/// The head's summary with only what others wrote and what stays of it.
+fn keep(
+    context: &Context<'_>,
+    head: &Section,
+    tasks_gone: &HashSet<String>,
+    retired: &mut Vec<(String, RetireReason)>,
+) -> Section {
+    let mut kept = Section {
+        level: head.level,
+        heading: head.heading.clone(),
+        ..Section::default()
+    };
+    for block in &head.blocks {
+        if head.level == 0 && block.text.trim() == FORMAT_MARK {
+            continue;
+        }
+        // A first line of prose right below the format mark.
+        let block = match block.text.strip_prefix(FORMAT_MARK).map(str::trim_start) {
+            Some(rest) if head.level == 0 => Block {
+                text: rest.to_owned(),
+                ..block.clone()
+            },
+            _ => block.clone(),
+        };
+        match kept_block(context, &block, tasks_gone) {
+            Ok(()) => kept.blocks.push(block),
+            Err(Some(reason)) => retired.push((line::core(block.first_line()).to_owned(), reason)),
+            Err(None) => {}
+        }
+    }
+    for child in &head.children {
+        let child = keep(context, child, tasks_gone, retired);
+        kept.children.push(child);
+    }
+    kept
+}
+
+/// Whether a block stays as it is. `Err(None)`: these rules wrote it and
+/// decide anew.
+fn kept_block(
+    context: &Context<'_>,
+    block: &Block,
+    tasks_gone: &HashSet<String>,
+) -> Result<(), Option<RetireReason>> {
+    match context.origin(SUMMARY, block) {
+        Origin::Ours => return Err(None),
+        Origin::Person => {}
+        Origin::Foreign => {
+            let title = topic_title(block.first_line());
+            if tasks_gone.contains(&title) && !title.is_empty() {
+                return Err(Some(RetireReason::Unsupported));
+            }
+        }
+    }
+    match context.fate(SUMMARY, block) {
+        Fate::Stays => Ok(()),
+        // The note's line comes by rank, with its mark.
+        Fate::Changes(Change::Becomes(_)) => Err(Some(RetireReason::Corrected)),
+        Fate::Changes(Change::Goes(reason)) => Err(Some(reason)),
+    }
+}
+
+/// The folded words before the colon of a topic line.
+fn topic_title(first_line: &str) -> String {
+    let core = line::core(first_line);
+    folded(
+        core.split_once([':', '：'])
+            .map_or(core, |(title, _)| title),
+    )
+}
+
+/// Takes other workers' blocks out, the last first, until the rest fits.
+fn shrink(
+    context: &Context<'_>,
+    kept: &mut Section,
+    budget: usize,
+    retired: &mut Vec<(String, RetireReason)>,
+    remarks: &mut Vec<String>,
+) {
+    let nothing = Candidates::default();
+    let size = |kept: &Section| render(&nothing, &Chosen::default(), kept).len();
+    let mut bytes = size(kept);
+    while bytes > budget {
+        let Some(gone) = remove_last(context, kept) else {
+            remarks.push(format!(
+                "what people wrote takes {bytes} bytes of the summary, {budget} are allowed; it stays"
+            ));
+            return;
+        };
+        retired.push((
+            line::core(gone.first_line()).to_owned(),
+            RetireReason::Demoted,
+        ));
+        bytes = size(kept);
+    }
+}
+
+fn remove_last(context: &Context<'_>, section: &mut Section) -> Option<Block> {
+    for child in section.children.iter_mut().rev() {
+        if let Some(gone) = remove_last(context, child) {
+            return Some(gone);
+        }
+    }
+    let is_other = |block: &Block| !context.is_person(SUMMARY, &block.text);
+    let place = section.blocks.iter().rposition(is_other)?;
+    Some(section.blocks.remove(place))
+}
+
+/// What the blocks that stay already say.
+struct Kept {
+    cited: Cited,
+    titles: HashSet<String>,
+    texts: Vec<Features>,
+    /// Sections that another worker tends: what it left out stays out.
+    tended: BTreeSet<String>,
+}
+
+impl Kept {
+    fn of(context: &Context<'_>, kept: &Section) -> Self {
+        let mut facts = Self {
+            cited: Cited::default(),
+            titles: HashSet::new(),
+            texts: Vec::new(),
+            tended: BTreeSet::new(),
+        };
+        for section in &kept.children {
+            facts.add(context, section, section.title());
+        }
+        facts
+    }
+
+    fn add(&mut self, context: &Context<'_>, section: &Section, top: &str) {
+        for block in &section.blocks {
+            self.cited.add(&block.text);
+            self.titles.insert(topic_title(block.first_line()));
+            self.texts.push(Features::of(line::core(&block.text)));
+            if !context.is_person(SUMMARY, &block.text) {
+                self.tended.insert(top.to_owned());
+            }
+        }
+        for child in &section.children {
+            self.add(context, child, top);
+        }
+    }
+
+    fn says(&self, line: &Line) -> bool {
+        self.texts
+            .iter()
+            .any(|text| text.is_same_as(&line.features))
+    }
+
+    fn covers(&self, topic: &Topic) -> bool {
+        !self.cited.files.is_disjoint(&topic.cited.files)
+            || !self.cited.threads.is_disjoint(&topic.cited.threads)
+            || self.titles.contains(&topic.title)
+    }
+}
+
+/// The candidates that nobody else's line stands for. In a section that
+/// another worker tends, what could have been there before and is not was left
+/// out on purpose.
+fn without_covered(
+    mut wanted: Candidates,
+    before: &Candidates,
+    kept: &Kept,
+    head: &Section,
+) -> Candidates {
+    let mut in_head = HashSet::new();
+    first_lines(head, &mut in_head);
+    let was_left_out = |section: &str, known: &BTreeSet<String>, texts: &[&str]| {
+        let is_in_head = |text: &&str| in_head.contains(&first_line(text));
+        kept.tended.contains(section)
+            && texts.iter().any(|text| known.contains(&first_line(text)))
+            && !texts.iter().any(is_in_head)
+    };
+    let known = before.first_lines();
+    let line_stays = |section: &str, line: &Line| {
+        !kept.says(line) && !was_left_out(section, &known, &[&line.text])
+    };
+    wanted
+        .preferences
+        .retain(|line| line_stays(PREFERENCES, line));
+    wanted.tips.retain(|line| line_stays(TIPS, line));
+    wanted.topics.retain(|topic| {
+        let texts: Vec<&str> = topic.levels.iter().map(String::as_str).collect();
+        !kept.covers(topic) && !was_left_out(TOPICS, &known, &texts)
+    });
+    if kept.tended.contains(PROFILE) {
+        wanted.profile.clear();
+    }
+    wanted
+}
+
+fn first_line(text: &str) -> String {
+    folded(line::core(text.lines().next().unwrap_or_default()))
+}
+
+fn first_lines(section: &Section, lines: &mut HashSet<String>) {
+    lines.extend(section.blocks.iter().map(|block| first_line(&block.text)));
+    section
+        .children
+        .iter()
+        .for_each(|child| first_lines(child, lines));
+}
+
+/// What is printed of the candidates.
+#[derive(Debug, Default)]
+struct Chosen {
+    has_profile: bool,
+    preferences: usize,
+    tips: usize,
+    /// By index: the level.
+    topics: BTreeMap<usize, usize>,
+    /// Names of projects without a topic, as many as fit.
+    also: usize,
+}
+
+/// Picks by rank until the budget is used up.
+fn choose(wanted: &Candidates, kept: &Section, budget: usize) -> Chosen {
+    let base = render(&Candidates::default(), &Chosen::default(), kept).len();
+    let mut purse = Purse {
+        left: budget.saturating_sub(base),
+        wanted,
+        chosen: Chosen::default(),
+        headings: BTreeSet::new(),
+    };
+    purse.profile();
+    let all = purse.left;
+    purse.lines(all * PREFERENCES_PERCENT / 100, all * TIPS_PERCENT / 100);
+    purse.topics();
+    purse.also();
+    purse.lines(purse.left, 0);
+    purse.lines(0, purse.left);
+    let mut chosen = purse.chosen;
+    // The purse counts each heading and line end; should it ever be wrong,
+    // the last things go until the text fits.
+    while render(wanted, &chosen, kept).len() > budget && chosen.give_up_one() {}
+    chosen
+}
+
+impl Chosen {
+    fn give_up_one(&mut self) -> bool {
+        if let Some((index, level)) = self.topics.pop_last() {
+            if let Some(lower) = level.checked_sub(1) {
+                self.topics.insert(index, lower);
+            }
+            return true;
+        }
+        for count in [&mut self.also, &mut self.tips, &mut self.preferences] {
+            if *count > 0 {
+                *count -= 1;
+                return true;
+            }
+        }
+        std::mem::take(&mut self.has_profile)
+    }
+}
+
+struct Purse<'c> {
+    left: usize,
+    wanted: &'c Candidates,
+    chosen: Chosen,
+    /// Headings that are paid for: scope and day, or scope among the older.
+    headings: BTreeSet<(usize, String)>,
+}
+
+impl Purse<'_> {
+    fn pay(&mut self, bytes: usize) -> bool {
+        let can = bytes <= self.left;
+        if can {
+            self.left -= bytes;
+        }
+        can
+    }
+
+    fn profile(&mut self) {
+        let bytes: usize = self.wanted.profile.iter().map(|line| line.len() + 1).sum();
+        // The blank line below the heading.
+        self.chosen.has_profile = bytes > 0 && self.pay(bytes + 1);
+    }
+
+    /// Further preferences and tips for at most these bytes.
+    fn lines(&mut self, preferences: usize, tips: usize) {
+        let more = fit(
+            &self.wanted.preferences[self.chosen.preferences..],
+            preferences.min(self.left),
+        );
+        self.left -= more.1;
+        self.chosen.preferences += more.0;
+        let more = fit(&self.wanted.tips[self.chosen.tips..], tips.min(self.left));
+        self.left -= more.1;
+        self.chosen.tips += more.0;
+    }
+
+    /// Recent topics compact, then one for each project, then detail for the
+    /// recent, then the older ones; the newest first each time.
+    fn topics(&mut self) {
+        let topics = &self.wanted.topics;
+        let kept_back = if self.wanted.scopes.len() > 1 {
+            ALSO_BYTES.min(self.left / 4)
+        } else {
+            0
+        };
+        self.left -= kept_back;
+        let recent: Vec<usize> = (0..topics.len())
+            .filter(|index| topics[*index].is_recent)
+            .collect();
+        let floor = self.left - self.left * RECENT_PERCENT / 100;
+        for index in &recent {
+            if self.left <= floor {
+                break;
+            }
+            self.raise(*index, 0);
+        }
+        let mut covered: BTreeSet<usize> = self.covered();
+        for (index, topic) in topics.iter().enumerate() {
+            if covered.insert(topic.scope) && !self.raise(index, 0) {
+                covered.remove(&topic.scope);
+            }
+        }
+        for level in 0..=2 {
+            for index in &recent {
+                self.raise(*index, level);
+            }
+        }
+        for index in 0..topics.len() {
+            self.raise(index, 0);
+        }
+        self.left += kept_back;
+    }
+
+    fn covered(&self) -> BTreeSet<usize> {
+        let chosen = self.chosen.topics.keys();
+        chosen
+            .map(|index| self.wanted.topics[*index].scope)
+            .collect()
+    }
+
+    /// Takes a topic in, or up to `level`, if that can be paid.
+    fn raise(&mut self, index: usize, level: usize) -> bool {
+        let topic = &self.wanted.topics[index];
+        let Some(text) = topic.levels.get(level) else {
+            return false;
+        };
+        let (paid, headings) = match self.chosen.topics.get(&index) {
+            Some(now) if *now >= level => return true,
+            Some(now) => (topic.levels[*now].len(), Vec::new()),
+            // A level that builds on one that was not affordable.
+            None if level > 0 => return false,
+            None => (0, self.headings_of(topic)),
+        };
+        let heading_bytes: usize = headings.iter().map(|(_, bytes)| bytes).sum();
+        let line_end = usize::from(paid == 0);
+        let more = (text.len() + line_end + heading_bytes).saturating_sub(paid);
+        if !self.pay(more) {
+            return false;
+        }
+        self.headings
+            .extend(headings.into_iter().map(|(heading, _)| heading));
+        self.chosen.topics.insert(index, level);
+        true
+    }
+
+    /// The headings a topic needs that are not there yet, with their bytes:
+    /// the line, its end, and the blank lines around it.
+    fn headings_of(&self, topic: &Topic) -> Vec<((usize, String), usize)> {
+        let scope = &self.wanted.scopes[topic.scope];
+        let around = "#### \n\n\n".len();
+        let needed = if topic.is_recent {
+            vec![
+                ((topic.scope, String::new()), scope.len() + around),
+                ((topic.scope, topic.day.clone()), topic.day.len() + around),
+            ]
+        } else {
+            vec![
+                ((usize::MAX, String::new()), OLDER.len() + around),
+                ((topic.scope, OLDER.to_owned()), scope.len() + around),
+            ]
+        };
+        needed
+            .into_iter()
+            .filter(|(heading, _)| !self.headings.contains(heading))
+            .collect()
+    }
+
+    /// Names of projects that got no topic.
+    fn also(&mut self) {
+        let names = uncovered(self.wanted, &self.chosen);
+        let mut bytes = ALSO.len() + OLDER.len() + "### \n\n\n\n, and 9999 more.".len();
+        let mut count = 0;
+        for name in &names {
+            bytes += name.len() + ", ".len();
+            if bytes > self.left {
+                break;
+            }
+            count += 1;
+        }
+        if count > 0 {
+            let line = also_line(&names, count);
+            self.left = self
+                .left
+                .saturating_sub(line.len() + OLDER.len() + "### \n\n\n\n".len());
+            self.chosen.also = count;
+        }
+    }
+}
+
+/// How many lines from the start fit, and their bytes.
+fn fit(lines: &[Line], bytes_max: usize) -> (usize, usize) {
+    let (mut count, mut bytes) = (0, 0);
+    for line in lines {
+        // One more for the blank line below a heading.
+        let more = line.text.len() + 1 + usize::from(count == 0);
+        if bytes + more > bytes_max {
+            break;
+        }
+        bytes += more;
+        count += 1;
+    }
+    (count, bytes)
+}
+
+fn uncovered(wanted: &Candidates, chosen: &Chosen) -> Vec<String> {
+    let covered: BTreeSet<usize> = chosen
+        .topics
+        .keys()
+        .map(|index| wanted.topics[*index].scope)
+        .collect();
+    let with_topics: BTreeSet<usize> = wanted.topics.iter().map(|topic| topic.scope).collect();
+    let left = with_topics.difference(&covered);
+    left.map(|scope| line::shorten(&wanted.scopes[*scope], 60))
+        .collect()
+}
+
+fn also_line(names: &[String], count: usize) -> String {
+    let mut text = format!("{ALSO}{}", names[..count].join(", "));
+    if count < names.len() {
+        text.push_str(&format!(", and {} more", names.len() - count));
+    }
+    text.push('.');
+    text
+}
+
+/// The file: what was chosen, and around it what stays.
+fn render(wanted: &Candidates, chosen: &Chosen, kept: &Section) -> String {
+    let mut file = Section::default();
+    file.blocks.push(Block::paragraph(FORMAT_MARK));
+    for heading in HEADINGS {
+        let mut section = Section::new(2, heading);
+        match heading {
+            PROFILE if chosen.has_profile => {
+                section
+                    .blocks
+                    .extend(wanted.profile.iter().cloned().map(Block::bullet));
+            }
+            PREFERENCES => section.blocks = bullets(&wanted.preferences[..chosen.preferences]),
+            TIPS => section.blocks = bullets(&wanted.tips[..chosen.tips]),
+            TOPICS => section.children = topics(wanted, chosen),
+            _ => {}
+        }
+        file.children.push(section);
+    }
+    merge(&mut file, kept, true);
+    outline::print(&file)
+}
+
+fn bullets(lines: &[Line]) -> Vec<Block> {
+    lines
+        .iter()
+        .map(|line| Block::bullet(line.text.clone()))
+        .collect()
+}
+
+fn topics(wanted: &Candidates, chosen: &Chosen) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut older = Section::new(3, OLDER);
+    for (index, level) in &chosen.topics {
+        let topic = &wanted.topics[*index];
+        let scope = &wanted.scopes[topic.scope];
+        let block = Block::bullet(topic.levels[*level].clone());
+        let below = if topic.is_recent {
+            let section = find_or_add(&mut sections, 3, scope);
+            find_or_add(&mut section.children, 4, &topic.day)
+        } else {
+            find_or_add(&mut older.children, 4, scope)
+        };
+        below.blocks.push(block);
+    }
+    if chosen.also > 0 {
+        let names = uncovered(wanted, chosen);
+        let count = chosen.also.min(names.len());
+        older.blocks.push(Block::bullet(also_line(&names, count)));
+    }
+    if !older.is_empty() {
+        sections.push(older);
+    }
+    sections
+}
+
+fn find_or_add<'s>(sections: &'s mut Vec<Section>, level: usize, title: &str) -> &'s mut Section {
+    let place = sections.iter().position(|section| section.title() == title);
+    let place = place.unwrap_or_else(|| {
+        sections.push(Section::new(level, title));
+        sections.len() - 1
+    });
+    &mut sections[place]
+}
+
+/// Puts what stays of the head into `file`: each block behind the one it
+/// stood behind, if that is still there, each section likewise.
+fn merge(file: &mut Section, kept: &Section, is_top: bool) {
+    let mut after = usize::from(is_top);
+    for block in &kept.blocks {
+        file.blocks
+            .insert(after.min(file.blocks.len()), block.clone());
+        after += 1;
+    }
+    let mut behind = 0;
+    for child in &kept.children {
+        let same = file
+            .children
+            .iter()
+            .position(|one| is_same_heading(one, child));
+        if let Some(place) = same {
+            merge(&mut file.children[place], child, false);
+            behind = place + 1;
+            continue;
+        }
+        // A scope or day whose last line left has no reason to be there.
+        let is_structure = child.level > 2;
+        if is_structure && !has_blocks(child) {
+            continue;
+        }
+        file.children.insert(behind, child.clone());
+        behind += 1;
+    }
+}
+
+fn is_same_heading(left: &Section, right: &Section) -> bool {
+    let plain = |section: &Section| section.title().replace('’', "'");
+    left.level == right.level && plain(left) == plain(right)
+}
+
+fn has_blocks(section: &Section) -> bool {
+    !section.blocks.is_empty() || section.children.iter().any(has_blocks)
+}
+
+/// Lines that these rules wrote into the head's summary and that are not in
+/// the new one.
+fn retired_lines(
+    context: &Context<'_>,
+    text: &str,
+    wanted: &Candidates,
+) -> Vec<(String, RetireReason)> {
+    let mut now = HashSet::new();
+    first_lines(&outline::parse(text), &mut now);
+    let possible = wanted.first_lines();
+    let mut retired = Vec::new();
+    visit(&context.head_summary, &mut |block| {
+        let first = first_line(&block.text);
+        let is_ours = context.origin(SUMMARY, block) == Origin::Ours;
+        if !is_ours || now.contains(&first) || ranking::is_counted(block.first_line()) {
+            return;
+        }
+        let reason = match context.new.gone.get(&first) {
+            Some(reason) => *reason,
+            None if possible.contains(&first) => RetireReason::Demoted,
+            None => RetireReason::Unsupported,
+        };
+        retired.push((line::core(block.first_line()).to_owned(), reason));
+    });
+    retired
+}
+
+fn visit<'s>(section: &'s Section, look: &mut impl FnMut(&'s Block)) {
+    if section.level > 0 {
+        section.blocks.iter().for_each(&mut *look);
+    }
+    section.children.iter().for_each(|child| visit(child, look));
+}
