@@ -260,6 +260,13 @@ impl Statement {
     }
 }
 
+/// Whether a statement says "not" in some way: then it is not the same as one
+/// that does not, however alike the rest is.
+pub(crate) fn is_negated(text: &str) -> bool {
+    let normal = normalise(text);
+    says_not(&normal, &units(&normal))
+}
+
 fn says_not(normal: &str, units: &[&str]) -> bool {
     let has_word = units
         .iter()

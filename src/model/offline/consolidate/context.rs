@@ -7,6 +7,8 @@ use crate::domain::id::ThreadId;
 use crate::domain::note::{NOTE_MARK, Note};
 use crate::domain::path::{HANDBOOK, SUMMARY, TreePath};
 use crate::domain::recap::Recap;
+use crate::domain::text::Raw;
+use crate::domain::version::MemoryVersion;
 use crate::model::offline::consolidate::facts::{self, Facts};
 use crate::model::offline::consolidate::gate::Gate;
 use crate::model::offline::consolidate::line::{self, Cited};
@@ -14,7 +16,8 @@ use crate::model::offline::consolidate::notes_apply::{
     self, Change, ForeignEntry, NoteEffects, PreparedNote,
 };
 use crate::model::offline::consolidate::outline::{self, Block, Section};
-use crate::model::offline::consolidate::tokens::{Features, common};
+use crate::model::offline::consolidate::ranking;
+use crate::model::offline::consolidate::tokens::{Features, common, folded};
 use crate::model::offline::consolidate::{Before, OfflineInputs, RetireReason};
 
 /// Who answers for an entry of the head tree.
@@ -46,6 +49,8 @@ pub(super) struct Context<'a> {
     pub(super) head_summary: Section,
     /// Folded texts that these rules would write, before or after.
     known: HashSet<String>,
+    /// Folded first lines that they would write into the summary.
+    known_summary: HashSet<String>,
     /// Folded texts that a person wrote, by file.
     person: BTreeMap<&'static str, HashSet<String>>,
     staged: Cited,
@@ -56,7 +61,11 @@ pub(super) struct Context<'a> {
 impl<'a> Context<'a> {
     pub(super) fn new(inputs: &'a OfflineInputs) -> Self {
         let gate = Gate::new(&inputs.withheld);
-        let head_handbook = outline::parse(text_of(inputs.head_handbook.as_ref()));
+        let handbook = inputs
+            .head_handbook
+            .as_ref()
+            .filter(|_| inputs.version == MemoryVersion::V1);
+        let head_handbook = outline::parse(text_of(handbook));
         let head_summary = outline::parse(text_of(inputs.head_summary.as_ref()));
         let now: Vec<_> = inputs
             .recaps
@@ -76,7 +85,11 @@ impl<'a> Context<'a> {
         let notes_before: Vec<_> = notes_before(inputs)
             .map(|note| prepare((note, false)))
             .collect();
+        let version = inputs.version;
+        let known_summary =
+            [&old, &new].map(|facts| ranking::candidates(facts, version).first_lines());
         let mut context = Self {
+            known_summary: known_summary.into_iter().flatten().collect(),
             known: known_texts(&[&old, &new], notes.iter().chain(&notes_before)),
             person: person_texts(inputs),
             staged: staged(inputs),
@@ -95,27 +108,61 @@ impl<'a> Context<'a> {
         let foreign = context.foreign_entries();
         context.effects = notes_apply::apply(&mut new, &notes, &foreign);
         notes_apply::apply(&mut old, &notes_before, &[]);
+        if !notes.is_empty() || !notes_before.is_empty() {
+            for facts in [&old, &new] {
+                context
+                    .known_summary
+                    .extend(ranking::candidates(facts, version).first_lines());
+            }
+        }
         context.old = old;
         context.new = new;
         context.notes = notes;
         context
     }
 
-    /// Nothing came, went or changed that the files could show.
+    /// Nothing came, went or changed that the files could show, and nothing
+    /// in them has to go.
     pub(super) fn is_unchanged(&self) -> bool {
-        self.old == self.new && self.effects.foreign.is_empty()
+        self.old == self.new && self.effects.foreign.is_empty() && self.everything_stays()
+    }
+
+    fn everything_stays(&self) -> bool {
+        let mut stays = true;
+        for (file, head) in [
+            (HANDBOOK, &self.head_handbook),
+            (SUMMARY, &self.head_summary),
+        ] {
+            visit_all(head, &mut |block| {
+                stays &= self.fate(file, block) == Fate::Stays
+            });
+        }
+        stays
     }
 
     pub(super) fn origin(&self, file: &'static str, block: &Block) -> Origin {
         if self.is_person(file, &block.text) {
             return Origin::Person;
         }
-        let folded = Features::of(line::core(&block.text)).folded;
-        if self.known.contains(&folded) {
+        let is_ours = match file {
+            SUMMARY => self.is_our_summary_line(block),
+            _ => self.known.contains(&folded(line::core(&block.text))),
+        };
+        if is_ours {
             Origin::Ours
         } else {
             Origin::Foreign
         }
+    }
+
+    fn is_our_summary_line(&self, block: &Block) -> bool {
+        if ranking::counted_start(&block.text).is_some() {
+            return true;
+        }
+        let mut lines = block.text.lines();
+        let first = lines.next().unwrap_or_default();
+        lines.all(ranking::is_below_topic)
+            && self.known_summary.contains(&folded(line::core(first)))
     }
 
     /// Whether any line of `text` is a person's entry of `file`.
@@ -231,8 +278,8 @@ impl<'a> Context<'a> {
     }
 }
 
-fn text_of(text: Option<&crate::domain::text::Raw>) -> &str {
-    text.map_or("", crate::domain::text::Raw::unredacted)
+fn text_of(text: Option<&Raw>) -> &str {
+    text.map_or("", Raw::unredacted)
 }
 
 /// Calls `visit` for every block that states something: not for the lists of
@@ -247,6 +294,14 @@ fn visit_claims<'s>(section: &'s Section, visit: &mut impl FnMut(&'s Block)) {
     for child in &section.children {
         visit_claims(child, visit);
     }
+}
+
+fn visit_all<'s>(section: &'s Section, visit: &mut impl FnMut(&'s Block)) {
+    section.blocks.iter().for_each(&mut *visit);
+    section
+        .children
+        .iter()
+        .for_each(|child| visit_all(child, visit));
 }
 
 /// Whether a first-level heading opens a task group.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use crate::domain::id::ThreadId;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{EntryHashes, Withheld, WithheldWhat};
+use crate::text::shingles::Statement;
 
 /// The withheld entries, ready to be asked.
 pub(super) struct Gate<'a> {
@@ -41,7 +42,11 @@ impl<'a> Gate<'a> {
         if let Some(known) = self.asked.borrow().get(text) {
             return *known;
         }
-        let blocked = self.entries.iter().any(|hashes| matches(hashes, text));
+        let statement = Statement::of(text);
+        let blocked = self
+            .entries
+            .iter()
+            .any(|hashes| statement.is_withheld_as(hashes));
         self.asked.borrow_mut().insert(text.to_owned(), blocked);
         blocked
     }
@@ -51,9 +56,4 @@ impl<'a> Gate<'a> {
             .iter()
             .any(|(held, until)| *held == thread_id && updated_at <= *until)
     }
-}
-
-/// Until `text::shingles` is there.
-fn matches(_hashes: &EntryHashes, _text: &str) -> bool {
-    false
 }

@@ -22,15 +22,20 @@ mod ranking;
 mod summary;
 mod tokens;
 
+use std::collections::{BTreeMap, HashSet};
+
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::item::Trust;
 use crate::domain::note::Note;
-use crate::domain::path::TreePath;
+use crate::domain::path::{HANDBOOK, SUMMARY, TreePath};
 use crate::domain::recap::Recap;
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::Withheld;
+use crate::text::redact;
+
+use self::context::Context;
 
 /// What became of an input since the last baseline that consumed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -174,14 +179,86 @@ pub(crate) struct OfflineOutput {
 
 /// Folds the inputs into the memory files of `inputs.version`.
 pub(crate) fn consolidate(inputs: &OfflineInputs) -> OfflineOutput {
-    let summary =
-        "v1\n\n## User Profile\n\n## User preferences\n\n## General Tips\n\n## What's in Memory\n";
+    let context = Context::new(inputs);
+    if let Some(output) = unchanged(&context) {
+        return output;
+    }
+    let handbook = (inputs.version == MemoryVersion::V1).then(|| handbook::update(&context));
+    let tasks_gone = handbook
+        .as_ref()
+        .map_or_else(HashSet::new, |book| book.tasks_gone.clone());
+    let summary = summary::update(&context, &tasks_gone);
+    let mut retired: Vec<RetiredEntry> = Vec::new();
+    let lists = [
+        (
+            HANDBOOK,
+            handbook.as_ref().map_or(&[][..], |book| &book.retired),
+        ),
+        (SUMMARY, &summary.retired[..]),
+    ];
+    for (file, list) in lists {
+        retired.extend(list.iter().map(|(text, reason)| RetiredEntry {
+            file,
+            text: redact::redact_str(text),
+            reason: *reason,
+        }));
+    }
+    retired.sort();
+    retired.dedup();
     OfflineOutput {
-        summary: Redacted::seal(summary.to_owned()),
-        handbook: (inputs.version == MemoryVersion::V1).then(Redacted::default),
-        retired: Vec::new(),
-        forgotten: Vec::new(),
-        unmatched_notes: Vec::new(),
-        words: Redacted::default(),
+        words: words(inputs, &retired, &summary.remarks),
+        summary: redact::redact_str(&summary.text),
+        handbook: handbook.map(|book| redact::redact_str(&book.text)),
+        retired,
+        forgotten: forgotten(&context),
+        unmatched_notes: context.effects.unmatched.clone(),
     }
 }
+
+fn forgotten(context: &Context<'_>) -> Vec<Redacted> {
+    let texts = context.effects.forgotten.iter();
+    texts.map(|text| redact::redact_str(text)).collect()
+}
+
+/// The head's files as they are, when they are valid and say what the inputs
+/// say.
+fn unchanged(context: &Context<'_>) -> Option<OfflineOutput> {
+    let inputs = context.inputs;
+    let summary = inputs.head_summary.as_ref()?.unredacted();
+    let handbook = match inputs.version {
+        MemoryVersion::V1 => Some(inputs.head_handbook.as_ref()?.unredacted()),
+        MemoryVersion::V2 => None,
+    };
+    let has_groups = handbook
+        .is_none_or(|text| text.starts_with("# Task Group:") || text.contains("\n# Task Group:"));
+    let has_inputs = !inputs.recaps.is_empty() || !inputs.notes.is_empty();
+    let is_valid = summary::is_valid(context, summary) && (has_groups || !has_inputs);
+    (is_valid && context.is_unchanged()).then(|| OfflineOutput {
+        summary: redact::redact_str(summary),
+        handbook: handbook.map(redact::redact_str),
+        retired: Vec::new(),
+        forgotten: forgotten(context),
+        unmatched_notes: context.effects.unmatched.clone(),
+        words: Redacted::default(),
+    })
+}
+
+/// A few lines for the commit message: counts, and what could not be kept to.
+fn words(inputs: &OfflineInputs, retired: &[RetiredEntry], remarks: &[String]) -> Redacted {
+    let mut lines = vec![format!(
+        "folded {} recaps and {} notes by rules",
+        inputs.recaps.len(),
+        inputs.notes.len(),
+    )];
+    let mut by_reason: BTreeMap<RetireReason, usize> = BTreeMap::new();
+    for entry in retired {
+        *by_reason.entry(entry.reason).or_default() += 1;
+    }
+    let counts = by_reason.into_iter();
+    lines.extend(counts.map(|(reason, count)| format!("{count} entries: {}", reason.label())));
+    lines.extend(remarks.iter().cloned());
+    redact::redact_str(&lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,8 @@ pub(super) struct Block {
     pub(super) is_apart: bool,
     /// Its index among the blocks of the file it was read from.
     pub(super) place: Option<usize>,
+    /// Folded first line of the block it stood behind, where that is needed.
+    pub(super) anchor: Option<String>,
 }
 
 impl Block {
@@ -134,6 +136,7 @@ impl Reader {
             is_bullet: is_bullet(line),
             is_apart: after_blank,
             place: Some(self.blocks_begun),
+            anchor: None,
         });
         self.blocks_begun += 1;
         self.blanks.clear();

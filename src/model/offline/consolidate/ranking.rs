@@ -123,12 +123,12 @@ impl Candidates {
     }
 }
 
-/// Whether a line is one of the counted ones, whatever it counts.
-pub(super) fn is_counted(first_line: &str) -> bool {
-    PROFILE_STARTS
-        .iter()
-        .any(|start| first_line.starts_with(start))
-        || first_line.starts_with(ALSO)
+/// How a line begins that is one of the counted ones, whatever it counts.
+pub(super) fn counted_start(first_line: &str) -> Option<&'static str> {
+    let starts = PROFILE_STARTS.into_iter().chain([ALSO]);
+    starts
+        .into_iter()
+        .find(|start| first_line.starts_with(start))
 }
 
 /// Whether a nested line is one that these rules put below a topic.

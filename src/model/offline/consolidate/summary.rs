@@ -54,6 +54,17 @@ fn budget(context: &Context<'_>) -> usize {
     context.inputs.summary_bytes_max.min(limit)
 }
 
+/// Whether a head's summary can stay as it is.
+pub(super) fn is_valid(context: &Context<'_>, text: &str) -> bool {
+    let has = |heading: &str| {
+        let line = format!("## {heading}");
+        text.lines().any(|one| one.trim().replace('’', "'") == line)
+    };
+    text.lines().next() == Some(FORMAT_MARK)
+        && HEADINGS.iter().all(|heading| has(heading))
+        && text.len() <= budget(context)
+}
+
 /// `tasks_gone` are folded titles of tasks that left the handbook.
 pub(super) fn update(context: &Context<'_>, tasks_gone: &HashSet<String>) -> Summarised {
     let budget = budget(context);
@@ -94,6 +105,7 @@ fn keep(
         heading: head.heading.clone(),
         ..Section::default()
     };
+    let mut anchor = None;
     for block in &head.blocks {
         if head.level == 0 && block.text.trim() == FORMAT_MARK {
             continue;
@@ -107,9 +119,12 @@ fn keep(
             _ => block.clone(),
         };
         match kept_block(context, &block, tasks_gone) {
-            Ok(()) => kept.blocks.push(block),
+            Ok(()) => kept.blocks.push(Block {
+                anchor: anchor.clone(),
+                ..block
+            }),
             Err(Some(reason)) => retired.push((line::core(block.first_line()).to_owned(), reason)),
-            Err(None) => {}
+            Err(None) => anchor = Some(anchor_of(&block)),
         }
     }
     for child in &head.children {
@@ -594,9 +609,20 @@ fn find_or_add<'s>(sections: &'s mut Vec<Section>, level: usize, title: &str) ->
 /// stood behind, if that is still there, each section likewise.
 fn merge(file: &mut Section, kept: &Section, is_top: bool) {
     let mut after = usize::from(is_top);
+    let mut anchor = None;
     for block in &kept.blocks {
-        file.blocks
-            .insert(after.min(file.blocks.len()), block.clone());
+        if block.anchor != anchor {
+            anchor.clone_from(&block.anchor);
+            let place = anchor.as_ref().and_then(|anchor| {
+                file.blocks
+                    .iter()
+                    .position(|one| one.place.is_none() && anchor_of(one) == *anchor)
+            });
+            // Where the line before it is gone, it stays behind the last one
+            // of its kind.
+            after = place.map_or(after, |place| place + 1);
+        }
+        file.blocks.insert(after, block.clone());
         after += 1;
     }
     let mut behind = 0;
@@ -618,6 +644,13 @@ fn merge(file: &mut Section, kept: &Section, is_top: bool) {
         file.children.insert(behind, child.clone());
         behind += 1;
     }
+}
+
+/// How a line of these rules is found again: counted ones by their beginning.
+fn anchor_of(block: &Block) -> String {
+    let first = block.first_line();
+    let counted = ranking::counted_start(first);
+    counted.map_or_else(|| first_line(&block.text), str::to_owned)
 }
 
 fn is_same_heading(left: &Section, right: &Section) -> bool {
@@ -643,7 +676,8 @@ fn retired_lines(
     visit(&context.head_summary, &mut |block| {
         let first = first_line(&block.text);
         let is_ours = context.origin(SUMMARY, block) == Origin::Ours;
-        if !is_ours || now.contains(&first) || ranking::is_counted(block.first_line()) {
+        if !is_ours || now.contains(&first) || ranking::counted_start(block.first_line()).is_some()
+        {
             return;
         }
         let reason = match context.new.gone.get(&first) {

@@ -17,6 +17,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use unicode_normalization::UnicodeNormalization as _;
 
 use crate::text::cues::is_unspaced;
+use crate::text::shingles;
 
 /// Least share of common tokens with which two statements are one.
 pub(super) const SAME_STATEMENT: f64 = 0.8;
@@ -74,6 +75,7 @@ impl Features {
         self.tokens.len().min(other.tokens.len()) >= TOKENS_MIN
             && share(&self.tokens, &other.tokens) >= SAME_STATEMENT
             && self.value_set() == other.value_set()
+            && shingles::is_negated(&self.folded) == shingles::is_negated(&other.folded)
     }
 
     /// Gives the same subject another value: `port is 8080`, `port is 9090`.
