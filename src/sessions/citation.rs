@@ -7,27 +7,15 @@ use crate::domain::id::ThreadId;
 use crate::domain::session::Citation;
 use crate::domain::text::Raw;
 use crate::domain::time::Timestamp;
+use crate::text::citation;
 
-const OPEN: &str = "<oai-mem-citation>";
-const CLOSE: &str = "</oai-mem-citation>";
-
-/// The answer without its citation blocks, and the thread ids in them.
+/// The answer as a person sees it, and the thread ids that it cites.
 pub(super) fn split_answer(answer: &str) -> (String, Vec<ThreadId>) {
-    let mut visible = String::new();
     let mut ids = Vec::new();
-    let mut rest = answer;
-    while let Some((before, behind)) = rest.split_once(OPEN) {
-        visible.push_str(before);
-        // A block that is never closed reaches to the end (reference 9).
-        let (block, behind) = behind.split_once(CLOSE).unwrap_or((behind, ""));
-        let listed = between(block, "<rollout_ids>", "</rollout_ids>")
-            .or_else(|| between(block, "<thread_ids>", "</thread_ids>"));
-        let listed = listed.unwrap_or_default().lines();
-        thread_ids(listed, &mut ids);
-        rest = behind;
+    if let Some(cited) = citation::parse(answer) {
+        thread_ids(cited.iter().map(String::as_str), &mut ids);
     }
-    visible.push_str(rest);
-    (visible.trim_end().to_owned(), ids)
+    (citation::strip(answer).trim_end().to_owned(), ids)
 }
 
 /// Adds the ids that can be thread ids, each once.
@@ -133,13 +121,4 @@ fn hash(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()
-}
-
-fn between<'a>(text: &'a str, open: &str, close: &str) -> Option<&'a str> {
-    let (_, behind) = text.split_once(open)?;
-    Some(
-        behind
-            .split_once(close)
-            .map_or(behind, |(inside, _)| inside),
-    )
 }

@@ -9,7 +9,8 @@
 //!
 //! One look at each file (size, time), none at folders beyond listing them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -84,8 +85,9 @@ fn walk(root: &Path, agent: Agent, home: Option<&Arc<Path>>, discovery: &mut Dis
 }
 
 fn take(entry: DirEntry, agent: Agent, home: Option<&Arc<Path>>, discovery: &mut Discovery) {
-    match entry.metadata() {
-        Ok(metadata) => discovery.found.push(Found {
+    // Gone since it was listed: nothing to say.
+    if let Ok(metadata) = entry.metadata() {
+        discovery.found.push(Found {
             agent,
             size: metadata.len(),
             modified: modified(&metadata),
@@ -93,9 +95,7 @@ fn take(entry: DirEntry, agent: Agent, home: Option<&Arc<Path>>, discovery: &mut
             sub_agents: Vec::new(),
             earlier: Vec::new(),
             home: home.cloned(),
-        }),
-        // Gone since it was listed: nothing to say.
-        Err(_) => {}
+        });
     }
 }
 
@@ -127,7 +127,7 @@ pub(super) fn escaped(path: &Path) -> String {
             }
         }
         for byte in chunk.invalid() {
-            text.push_str(&format!("\\x{byte:02x}"));
+            write!(text, "\\x{byte:02x}").expect("a string takes any text");
         }
     }
     text
@@ -171,7 +171,7 @@ fn without_twins(mut found: Vec<Found>) -> Vec<Found> {
     found.dedup_by(|later, earlier| later.path == earlier.path);
     // `x.jsonl.zst` sorts right behind `x.jsonl`, but for names in between
     // that only begin like it.
-    let plain: std::collections::HashSet<PathBuf> = found
+    let plain: HashSet<PathBuf> = found
         .iter()
         .filter(|one| one.path.extension().is_some_and(|end| end == "jsonl"))
         .map(|one| one.path.clone())

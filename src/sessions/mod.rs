@@ -22,6 +22,7 @@ mod codex;
 mod discover;
 mod draft;
 mod elide;
+mod facts;
 mod lines;
 mod read;
 mod records;

@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::id::ThreadId;
 use crate::domain::project::Project;
-use crate::domain::session::{
-    Agent, DAMAGE_LISTED_MAX, Damage, MemoryMode, ReadReport, Session, SessionHead,
-};
+use crate::domain::session::{Agent, DAMAGE_LISTED_MAX, Damage, ReadReport, Session, SessionHead};
 use crate::domain::text::Raw;
 use crate::domain::time::Timestamp;
+use crate::sessions::facts::Facts;
 use crate::sessions::records::{self, Sink, Taken};
 use crate::sessions::wire::Text;
 use crate::sessions::{Found, ReadError, claude, codex};
@@ -71,26 +70,6 @@ pub(super) fn session(found: &Found) -> Result<Session, ReadError> {
         citations: facts.citations,
         report,
     })
-}
-
-/// What both agents' readers end up with.
-struct Facts {
-    thread_id: Option<ThreadId>,
-    first_record: Option<String>,
-    cwd: Option<String>,
-    branch: Option<String>,
-    repository_url: Option<String>,
-    source: crate::domain::session::Source,
-    mode: MemoryMode,
-    forked_from: Option<ThreadId>,
-    started_at: Option<Timestamp>,
-    updated_at: Option<Timestamp>,
-    is_ours: bool,
-    items: Vec<crate::domain::item::Item>,
-    dropped: u64,
-    has_external: bool,
-    citations: Vec<crate::domain::session::Citation>,
-    report: ReadReport,
 }
 
 /// How reading a file went.
@@ -194,26 +173,7 @@ fn codex_facts(found: &Found, head_only: bool) -> Result<(Walk, Facts), ReadErro
         is_document,
         reason,
     };
-    let finished = reader.finish();
-    let facts = Facts {
-        thread_id: finished.thread_id,
-        first_record: None,
-        cwd: finished.cwd,
-        branch: finished.branch,
-        repository_url: finished.repository_url,
-        source: finished.source,
-        mode: finished.mode,
-        forked_from: finished.forked_from,
-        started_at: finished.started_at,
-        updated_at: finished.updated_at,
-        is_ours: finished.is_ours,
-        items: finished.items,
-        dropped: finished.dropped,
-        has_external: finished.has_external,
-        citations: finished.citations,
-        report: finished.report,
-    };
-    Ok((walk, facts))
+    Ok((walk, reader.finish()))
 }
 
 fn claude_facts(found: &Found, head_only: bool) -> Result<(Walk, Facts), ReadError> {
@@ -247,26 +207,7 @@ fn claude_facts(found: &Found, head_only: bool) -> Result<(Walk, Facts), ReadErr
         is_document: false,
         reason: None,
     };
-    let finished = reader.finish();
-    let facts = Facts {
-        thread_id: finished.session_id,
-        first_record: finished.first_record,
-        cwd: finished.cwd,
-        branch: finished.branch,
-        repository_url: None,
-        source: finished.source,
-        mode: MemoryMode::default(),
-        forked_from: finished.forked_from,
-        started_at: finished.started_at,
-        updated_at: finished.updated_at,
-        is_ours: finished.is_ours,
-        items: finished.items,
-        dropped: finished.dropped,
-        has_external: finished.has_external,
-        citations: finished.citations,
-        report: finished.report,
-    };
-    Ok((walk, facts))
+    Ok((walk, reader.finish()))
 }
 
 /// A reader that keeps a report of its own.

@@ -28,6 +28,19 @@ pub(super) enum Taken {
     Ignored(Cow<'static, str>),
 }
 
+impl Taken {
+    /// Names come from the transcript: they are shortened.
+    pub(super) fn ignored(kind: &str, inner: &str) -> Self {
+        const KIND_CHARACTERS_MAX: usize = 80;
+        let short = |text: &str| text.chars().take(KIND_CHARACTERS_MAX).collect::<String>();
+        Self::Ignored(Cow::Owned(match (kind, inner) {
+            ("", _) => "without a type".to_owned(),
+            (kind, "") => short(kind),
+            (kind, inner) => format!("{}/{}", short(kind), short(inner)),
+        }))
+    }
+}
+
 /// Takes records one by one.
 pub(super) trait Sink {
     /// Parses `json` and takes it in; nothing has changed when that fails.
@@ -112,13 +125,12 @@ impl<S: Sink> Walk<'_, S> {
             };
             self.warn(line.number, &what);
         }
-        match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(line, text),
-            Err(_) => {
-                self.warn(line.number, "bytes that are not UTF-8 were replaced");
-                let text = String::from_utf8_lossy(bytes);
-                self.text(line, &text);
-            }
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            self.text(line, text);
+        } else {
+            self.warn(line.number, "bytes that are not UTF-8 were replaced");
+            let text = String::from_utf8_lossy(bytes);
+            self.text(line, &text);
         }
     }
 

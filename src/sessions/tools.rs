@@ -221,26 +221,25 @@ fn quoted(word: &str) -> String {
 
 /// An edit as a patch, so that all edits read the same.
 fn edit(name: &str, arguments: &Arguments) -> Option<Call> {
-    let path = first_text(&[
+    let file = first_text(&[
         &arguments.file_path,
         &arguments.notebook_path,
         &arguments.path,
     ])?;
     let mut patch = String::from("*** Begin Patch\n");
     if let Some(content) = arguments.content.as_str() {
-        patch.push_str(&format!("*** Add File: {path}\n"));
+        patch.extend(["*** Add File: ", file, "\n"]);
         push_lines(&mut patch, '+', content);
     } else {
-        patch.push_str(&format!("*** Update File: {path}\n"));
-        let edits = arguments.edits.as_array().map_or(&[][..], Vec::as_slice);
-        let edits = edits
-            .iter()
-            .map(|edit| (&edit["old_string"], &edit["new_string"]));
+        patch.extend(["*** Update File: ", file, "\n"]);
         let new = match &arguments.new_string {
             Value::Null => &arguments.new_source,
             new => new,
         };
-        for (old, new) in edits.chain([(&arguments.old_string, new)]) {
+        let many = arguments.edits.as_array().map_or(&[][..], Vec::as_slice);
+        let many = many.iter();
+        let many = many.map(|one| (&one["old_string"], &one["new_string"]));
+        for (old, new) in many.chain([(&arguments.old_string, new)]) {
             if old.is_null() && new.is_null() {
                 continue;
             }
@@ -252,7 +251,7 @@ fn edit(name: &str, arguments: &Arguments) -> Option<Call> {
     patch.push_str("*** End Patch");
     let patch = cut_middle(patch, ITEM_TEXT_BYTES_MAX);
     Some(Call {
-        files: vec![path.to_owned()],
+        files: vec![file.to_owned()],
         ..Call::own(name, patch)
     })
 }

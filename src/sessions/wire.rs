@@ -371,6 +371,28 @@ impl<'a> Content<'a> {
     }
 }
 
+impl Content<'_> {
+    /// All text parts, each on its own line, and the number of images.
+    pub(super) fn into_text(self) -> (String, u32) {
+        if let Content::Text(text) = self {
+            return (text.into_owned(), 0);
+        }
+        let mut text = String::new();
+        let mut media_count = 0;
+        for part in self.into_parts() {
+            if part.is_media() {
+                media_count += 1;
+                continue;
+            }
+            if !text.is_empty() && !text.ends_with('\n') && !part.text.get().is_empty() {
+                text.push('\n');
+            }
+            text.push_str(part.text.get());
+        }
+        (text, media_count)
+    }
+}
+
 impl Part<'_> {
     /// Images, audio and documents: counted, never kept.
     pub(super) fn is_media(&self) -> bool {

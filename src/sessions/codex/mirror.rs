@@ -40,8 +40,8 @@ impl Waitlist {
                 && !one.text.is_empty()
                 && (one.text.ends_with(&text) || text.ends_with(&one.text))
         };
-        let at = self.0.iter().position(is_same);
-        let at = at.or_else(|| self.0.iter().position(is_part))?;
+        let same = self.0.iter().position(is_same);
+        let at = same.or_else(|| self.0.iter().position(is_part))?;
         Some(self.0.remove(at).drafts)
     }
 
@@ -85,9 +85,8 @@ pub(super) fn resolve(drafts: &mut Drafts, has_user_events: bool) {
     for draft in drafts.all() {
         // The message says itself that the person wrote it, but its event
         // reads differently: one of them is enough.
-        let is_sure = draft.standing == Standing::Sure && is_human(draft);
-        if is_sure {
-            *spoken.entry(draft.turn).or_insert(0_u32) += 1;
+        if draft.standing == Standing::Sure && is_human(draft) {
+            *spoken.entry(draft.origin.turn).or_insert(0_u32) += 1;
         }
     }
     for draft in drafts.all_mut() {
@@ -95,13 +94,12 @@ pub(super) fn resolve(drafts: &mut Drafts, has_user_events: bool) {
             Standing::Unconfirmed if has_user_events && is_human(draft) => {
                 draft.item.provenance = Provenance::HarnessContext;
             }
-            Standing::EventOnly if is_answer(draft) => {
-                if answered.contains(&draft.turn) {
-                    draft.standing = Standing::Gone;
-                }
+            Standing::EventOnly if is_answer(draft) && answered.contains(&draft.origin.turn) => {
+                draft.standing = Standing::Gone;
             }
-            Standing::EventOnly => {
-                if let Some(count) = spoken.get_mut(&draft.turn).filter(|count| **count > 0) {
+            Standing::EventOnly if is_human(draft) => {
+                let waiting = spoken.get_mut(&draft.origin.turn);
+                if let Some(count) = waiting.filter(|count| **count > 0) {
                     *count -= 1;
                     draft.standing = Standing::Gone;
                 }
@@ -128,7 +126,7 @@ pub(super) fn turn_before(drafts: &Drafts, count: i64, has_user_events: bool) ->
 
 fn turns_with(drafts: &[Draft], is_wanted: impl Fn(&Draft) -> bool) -> BTreeSet<u32> {
     let wanted = drafts.iter().filter(|draft| is_wanted(draft));
-    wanted.map(|draft| draft.turn).collect()
+    wanted.map(|draft| draft.origin.turn).collect()
 }
 
 fn is_human(draft: &Draft) -> bool {

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
-use crate::sessions::wire::{Content, Flag, Object, OutputMetadata, Part, Text};
+use crate::sessions::wire::{Content, Flag, List, Object, OutputMetadata, Text};
 
 /// An output as text.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -30,14 +30,35 @@ struct NestedOutput<'a> {
     metadata: Object<OutputMetadata>,
 }
 
+/// Arguments of `request_user_input`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Questions<'a> {
+    #[serde(borrow)]
+    questions: List<Object<Question<'a>>>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Question<'a> {
+    #[serde(borrow)]
+    id: Text<'a>,
+    #[serde(borrow)]
+    question: Text<'a>,
+}
+
 /// Reads the output of a call.
 pub(super) fn read(output: Content<'_>) -> Output {
     match output {
         Content::None => Output::default(),
         Content::Text(text) => from_text(text),
-        Content::Parts(parts) => {
-            let parts = parts.into_iter().filter_map(|part| part.0);
-            from_parts(parts.map(|part| *part))
+        Content::Parts(_) => {
+            let (text, media_count) = output.into_text();
+            Output {
+                succeeded: succeeded(&text),
+                text,
+                media_count,
+            }
         }
         Content::Map(map) => {
             let exit_code = map.metadata.get().and_then(|data| data.exit_code.0);
@@ -54,22 +75,6 @@ pub(super) fn read(output: Content<'_>) -> Output {
             }
         }
     }
-}
-
-fn from_parts<'a>(parts: impl Iterator<Item = Part<'a>>) -> Output {
-    let mut read = Output::default();
-    for part in parts {
-        if part.is_media() {
-            read.media_count += 1;
-            continue;
-        }
-        if !read.text.is_empty() && !read.text.ends_with('\n') {
-            read.text.push('\n');
-        }
-        read.text.push_str(part.text.get());
-    }
-    read.succeeded = succeeded(&read.text);
-    read
 }
 
 fn from_text(text: Cow<'_, str>) -> Output {
@@ -113,9 +118,6 @@ pub(super) fn succeeded(text: &str) -> Option<bool> {
         "tool call error",
     ];
     const SUCCESSES: [&str; 2] = ["success. updated the following files", "done!"];
-    if text.trim().eq_ignore_ascii_case("success") {
-        return Some(true);
-    }
     const CODES: [&str; 5] = [
         "exit code: ",
         "exit_code: ",
@@ -123,6 +125,9 @@ pub(super) fn succeeded(text: &str) -> Option<bool> {
         "exit code ",
         "exited with code ",
     ];
+    if text.trim().eq_ignore_ascii_case("success") {
+        return Some(true);
+    }
     let mut is_first = true;
     for line in text.lines().take(HEADER_LINES_MAX) {
         let line = line.trim();
@@ -164,21 +169,6 @@ fn strip_start<'a>(line: &'a str, start: &str) -> Option<&'a str> {
 /// The answers to `request_user_input`, each with its question in front;
 /// `None` when nothing was answered.
 pub(super) fn answered_questions(arguments: &str, output: &str) -> Option<String> {
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Questions<'a> {
-        #[serde(borrow)]
-        questions: List<'a>,
-    }
-    type List<'a> = crate::sessions::wire::List<Object<Question<'a>>>;
-    #[derive(Default, Deserialize)]
-    #[serde(default)]
-    struct Question<'a> {
-        #[serde(borrow)]
-        id: Text<'a>,
-        #[serde(borrow)]
-        question: Text<'a>,
-    }
     let asked: Questions<'_> = serde_json::from_str(arguments).unwrap_or_default();
     let answers = answers_in(output)?;
     let mut rendered = Vec::new();
