@@ -5,9 +5,10 @@
 
 pub(crate) mod consolidate;
 pub(crate) mod extract;
+pub(crate) mod raw_memories;
 pub(crate) mod shape;
+pub(crate) mod staging;
 
-use crate::domain::text::Redacted;
 use crate::model::{
     ConsolidationRequest, ExtractionRequest, Model, ModelError, Reply, WorkerReport,
 };
@@ -28,13 +29,7 @@ impl Model for Offline {
         Ok(extract::extract(request))
     }
 
-    fn consolidate(&self, _request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError> {
-        Err(not_yet())
-    }
-}
-
-fn not_yet() -> ModelError {
-    ModelError::Unreachable {
-        reason: Redacted::default(),
+    fn consolidate(&self, request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError> {
+        staging::work(request)
     }
 }
