@@ -4,7 +4,6 @@
 //! A mark counts while the file at its path has the size and time it had.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Row, Transaction, params};
@@ -43,29 +42,55 @@ pub(crate) struct Mark<T = Redacted> {
     pub(crate) git_branch: Option<T>,
 }
 
+/// The marks of all transcripts, sorted by the bytes of their paths.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Marks {
+    marks: Vec<Mark<Raw>>,
+}
+
+impl Marks {
+    /// What is remembered of a file. Whether it still counts is the caller's
+    /// to say: see `size_bytes` and `modified`.
+    pub(crate) fn get(&self, path: &Path) -> Option<&Mark<Raw>> {
+        let bytes = path_bytes(path);
+        // Bytes, because comparing paths takes them apart each time.
+        let found = (self.marks).binary_search_by(|mark| path_bytes(&mark.path).cmp(&bytes));
+        found.ok().map(|index| &self.marks[index])
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Mark<Raw>> {
+        self.marks.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.marks.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.marks.is_empty()
+    }
+}
+
 impl Ledger {
-    /// All marks, by path. `reader` is the version of the readers' code:
-    /// marks that another one made are left out.
+    /// All marks. `reader` is the version of the readers' code: marks that
+    /// another one made are left out.
     ///
     /// # Errors
     ///
     /// When SQLite fails.
-    pub(crate) fn marks(&self, reader: u32) -> Result<BTreeMap<PathBuf, Mark<Raw>>, LedgerError> {
-        let read = || -> rusqlite::Result<BTreeMap<PathBuf, Mark<Raw>>> {
+    pub(crate) fn marks(&self, reader: u32) -> Result<Marks, LedgerError> {
+        let read = || -> rusqlite::Result<Marks> {
             let sql = "SELECT path, size_bytes, modified_ms, agent, thread_id, started_at_ms,
-                   updated_at_ms, source, parent, mode, is_ours, forked_from, cwd, project,
-                   git_branch
+                   updated_at_ms, source, mode, is_ours, forked_from, cwd, project, git_branch
                  FROM session_marks WHERE reader = ?1 ORDER BY path";
             let mut statement = self.connection.prepare_cached(sql)?;
             let mut rows = statement.query([reader])?;
             let mut marks = Vec::new();
             while let Some(row) = rows.next()? {
                 // A row that this version cannot read costs one look at a file.
-                if let Some(mark) = read_mark(row)? {
-                    marks.push((mark.path.clone(), mark));
-                }
+                marks.extend(read_mark(row)?);
             }
-            Ok(marks.into_iter().collect())
+            Ok(Marks { marks })
         };
         read().map_err(self.while_trying_to("read the session marks"))
     }
@@ -116,9 +141,8 @@ impl Ledger {
 fn put_mark(tx: &Transaction<'_>, mark: &Mark, reader: u32) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO session_marks
            (path, reader, size_bytes, modified_ms, agent, thread_id, started_at_ms, updated_at_ms,
-            source, parent, mode, is_ours, forked_from, cwd, project, git_branch)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
-    let (source, parent) = source_code(&mark.source);
+            source, mode, is_ours, forked_from, cwd, project, git_branch)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
     tx.prepare_cached(sql)?.execute(params![
         path_bytes(&mark.path),
         reader,
@@ -128,8 +152,7 @@ fn put_mark(tx: &Transaction<'_>, mark: &Mark, reader: u32) -> rusqlite::Result<
         mark.thread_id.as_str(),
         mark.started_at.map(Timestamp::millis),
         mark.updated_at.millis(),
-        source,
-        parent.map(ThreadId::as_str),
+        source_code(&mark.source),
         mark.mode.label(),
         mark.is_ours,
         mark.forked_from.as_ref().map(ThreadId::as_str),
@@ -150,8 +173,8 @@ fn read_mark(row: &Row<'_>) -> rusqlite::Result<Option<Mark<Raw>>> {
     let known = (
         Agent::parse(text(3)?),
         ThreadId::parse(text(4)?),
-        parse_source(text(7)?, text_if_any(8)?.and_then(ThreadId::parse)),
-        MemoryMode::parse(text(9)?),
+        parse_source(text(7)?),
+        MemoryMode::parse(text(8)?),
     );
     let (Some(agent), Some(thread_id), Some(source), Some(mode)) = known else {
         return Ok(None);
@@ -166,32 +189,40 @@ fn read_mark(row: &Row<'_>) -> rusqlite::Result<Option<Mark<Raw>>> {
         updated_at: Timestamp::from_millis(row.get(6)?),
         source,
         mode,
-        is_ours: row.get(10)?,
-        forked_from: text_if_any(11)?.and_then(ThreadId::parse),
-        cwd: raw(12)?,
-        project: raw(13)?,
-        git_branch: raw(14)?,
+        is_ours: row.get(9)?,
+        forked_from: text_if_any(10)?.and_then(ThreadId::parse),
+        cwd: raw(11)?,
+        project: raw(12)?,
+        git_branch: raw(13)?,
     }))
 }
 
-fn source_code(source: &Source) -> (&'static str, Option<&ThreadId>) {
+/// The label; for a sub-agent with the parent's id behind a space.
+fn source_code(source: &Source) -> Cow<'static, str> {
     match source {
-        Source::Interactive => ("interactive", None),
-        Source::Exec => ("exec", None),
-        Source::SubAgent { parent } => ("sub-agent", parent.as_ref()),
+        Source::Interactive => Cow::Borrowed("interactive"),
+        Source::Exec => Cow::Borrowed("exec"),
+        Source::SubAgent { parent: None } => Cow::Borrowed("sub-agent"),
+        Source::SubAgent {
+            parent: Some(parent),
+        } => Cow::Owned(format!("sub-agent {parent}")),
         // What a transcript calls itself is text of a session.
-        Source::Other(_) => ("other", None),
+        Source::Other(_) => Cow::Borrowed("other"),
     }
 }
 
-fn parse_source(code: &str, parent: Option<ThreadId>) -> Option<Source> {
+fn parse_source(code: &str) -> Option<Source> {
     match code {
-        "interactive" => Some(Source::Interactive),
-        "exec" => Some(Source::Exec),
-        "sub-agent" => Some(Source::SubAgent { parent }),
-        "other" => Some(Source::Other("other".to_owned())),
-        _ => None,
+        "interactive" => return Some(Source::Interactive),
+        "exec" => return Some(Source::Exec),
+        "sub-agent" => return Some(Source::SubAgent { parent: None }),
+        "other" => return Some(Source::Other("other".to_owned())),
+        _ => {}
     }
+    let parent = ThreadId::parse(code.strip_prefix("sub-agent ")?)?;
+    Some(Source::SubAgent {
+        parent: Some(parent),
+    })
 }
 
 /// Paths are bytes: a name that is not UTF-8 has to be found again.

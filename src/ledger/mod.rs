@@ -55,7 +55,7 @@ pub(crate) use self::job::{
     Holder, Job, JobError, JobKind, JobState, Lease, LedgerId, Pace,
 };
 #[allow(unused_imports, reason = "callers arrive later")]
-pub(crate) use self::marks::Mark;
+pub(crate) use self::marks::{Mark, Marks};
 #[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::row::RETRY_SECONDS_MAX;
 #[allow(unused_imports, reason = "callers arrive later")]

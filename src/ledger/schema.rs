@@ -70,14 +70,13 @@ pub(super) const MIGRATIONS: &[&str] = &[
         started_at_ms INTEGER,
         updated_at_ms INTEGER NOT NULL,
         source TEXT NOT NULL,
-        parent TEXT,
         mode TEXT NOT NULL,
         is_ours INTEGER NOT NULL,
         forked_from TEXT,
         cwd TEXT,
         project TEXT,
         git_branch TEXT
-    ) STRICT;
+    ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE spend (
         day TEXT NOT NULL,

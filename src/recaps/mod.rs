@@ -289,8 +289,8 @@ impl Extractions {
             }
             match read(&path, &name) {
                 Ok(None) => {}
-                Ok(Some(recap)) => files.push(StoredRecap { recap, path }),
-                Err(problem) => damaged.push(DamagedRecap { problem, path }),
+                Ok(Some(recap)) => files.push(StoredRecap { path, recap }),
+                Err(problem) => damaged.push(DamagedRecap { path, problem }),
             }
         }
         Ok((files, damaged))
