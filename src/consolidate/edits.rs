@@ -26,6 +26,9 @@ use crate::text::withheld as withheld_text;
 /// From this similarity on, a new entry is the old one in other words.
 const REWORDED_SIMILARITY_MIN: f64 = 0.4;
 
+/// Shorter entries, such as `none`, are withheld from nobody.
+const STATEMENT_CHARS_MIN: usize = 6;
+
 /// What lies in the work tree at a path where the head has something else.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Found {
@@ -337,10 +340,15 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
     told
 }
 
-/// Titles of groups and tasks only hold other entries; a person who removes
-/// or renames one says nothing about a statement.
+/// Whether an entry states something. Titles of groups and tasks, lists of
+/// files and keywords only help to find other entries; who removes or renames
+/// one says nothing about a statement.
 fn counts(entry: &Entry) -> bool {
-    matches!(entry.kind, EntryKind::Bullet | EntryKind::Topic)
+    const LISTS: [&str; 2] = ["rollout_summary_files", "keywords"];
+    let is_listed = (entry.headings.last()).is_some_and(|it| LISTS.contains(&it.trim()));
+    let is_statement = matches!(entry.kind, EntryKind::Bullet | EntryKind::Topic);
+    let says_something = STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count();
+    is_statement && !is_listed && says_something
 }
 
 fn side_entries(path: &TreePath, side: Option<&Side>) -> Vec<Entry> {

@@ -17,7 +17,7 @@ use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::note::NoteKind;
-use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
+use crate::domain::path::{FileKind, HANDBOOK, SUMMARY, TreePath, WORKSPACE_DIFF};
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::ledger::JobError;
@@ -70,6 +70,10 @@ pub(crate) enum Fault {
     NotUtf8 {
         path: TreePath,
     },
+    /// A file that every memory folder has is not there.
+    Missing {
+        path: TreePath,
+    },
     Secret {
         path: TreePath,
         line_number: usize,
@@ -106,6 +110,7 @@ impl Fault {
             Self::Symlink { .. } => "symlink",
             Self::TooLarge { .. } => "too-large",
             Self::NotUtf8 { .. } => "not-utf8",
+            Self::Missing { .. } => "missing",
             Self::Secret { .. } => "secret",
             Self::Invalid { code, .. } => code,
             Self::Withheld { .. } => "withheld",
@@ -126,6 +131,7 @@ impl Fault {
             Self::Symlink { path } => format!("`{path}` is a symbolic link"),
             Self::TooLarge { path, bytes } => format!("`{path}` has {bytes} bytes"),
             Self::NotUtf8 { path } => format!("`{path}` is not UTF-8 text"),
+            Self::Missing { path } => format!("`{path}` is missing"),
             Self::Secret { path, line_number } => {
                 format!("`{path}` line {line_number} holds what looks like a secret")
             }
@@ -153,9 +159,10 @@ impl Fault {
     pub(crate) const fn job_error(&self) -> JobError {
         match self {
             Self::NotAllowed { .. } | Self::Symlink { .. } => JobError::ResultNotAllowed,
-            Self::TooLarge { .. } | Self::NotUtf8 { .. } | Self::Invalid { .. } => {
-                JobError::ResultInvalid
-            }
+            Self::TooLarge { .. }
+            | Self::NotUtf8 { .. }
+            | Self::Missing { .. }
+            | Self::Invalid { .. } => JobError::ResultInvalid,
             Self::Secret { .. } => JobError::ResultHoldsSecret,
             Self::Withheld { .. } => JobError::ResultHoldsWithheld,
             Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
@@ -411,15 +418,58 @@ fn invalid(facts: &JudgeFacts<'_>) -> Vec<Fault> {
     )
 }
 
-/// The validator's errors about the memory files of a tree.
+/// What is wrong with the memory files of a tree: one that must be there is
+/// missing, or the validator has an error.
 pub(crate) fn errors_in_outputs(
     version: MemoryVersion,
     outputs: &Outputs,
-    recaps: &BTreeMap<TreePath, String>,
+    _recaps: &BTreeMap<TreePath, String>,
     summary_bytes_max: usize,
 ) -> Vec<Fault> {
-    let _ = (version, outputs, recaps, summary_bytes_max);
-    Vec::new()
+    let mut faults: Vec<Fault> = missing(version, outputs);
+    for (path, file) in outputs {
+        if path.kind() == FileKind::Summary {
+            let mut add = |code, message: &str| {
+                faults.push(Fault::Invalid {
+                    code,
+                    path: path.clone(),
+                    line_number: 1,
+                    message: message.to_owned(),
+                });
+            };
+            if file.text.lines().next() != Some("v1") {
+                add("S001", "the first line is not `v1`");
+            }
+            for heading in SUMMARY_HEADINGS {
+                if !file.text.lines().any(|line| line.trim() == heading) {
+                    add("S002", &format!("`{heading}` is missing"));
+                }
+            }
+            if file.text.len() > summary_bytes_max {
+                add("S003", "it is too long");
+            }
+        }
+    }
+    faults
+}
+
+const SUMMARY_HEADINGS: [&str; 4] = [
+    "## User Profile",
+    "## User preferences",
+    "## General Tips",
+    "## What's in Memory",
+];
+
+fn missing(version: MemoryVersion, outputs: &Outputs) -> Vec<Fault> {
+    let required: &[&str] = match version {
+        MemoryVersion::V1 => &[HANDBOOK, SUMMARY],
+        MemoryVersion::V2 => &[SUMMARY],
+    };
+    (required.iter())
+        .filter_map(|name| TreePath::parse(name))
+        .filter(|path| !outputs.contains_key(path))
+        .map(|path| Fault::Missing { path })
+        .collect()
 }
 
 fn withheld(new: &[Entry], facts: &JudgeFacts<'_>) -> Vec<Fault> {

@@ -265,3 +265,6 @@ pub(crate) struct PendingParts<'a> {
     pub(crate) policy: &'a Policy,
     pub(crate) now: Timestamp,
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! What a person does with Git or an editor, before and during a run.
+
+use std::path::PathBuf;
+
+use super::support::{Sandbox, finished, good_work, write_memory};
+use crate::consolidate::Outcome;
+use crate::ledger::JobError;
+
+#[test]
+fn an_edit_made_while_the_worker_works_is_in_the_head() {
+    let mut sandbox = baseline();
+    sandbox.extract(2, 1, "tests want a database");
+    let file = sandbox.folder().join("MEMORY.md");
+    sandbox.script(move |request| {
+        good_work(request)?;
+        edit(
+            &file,
+            "## User preferences\n\n",
+            "## User preferences\n\n- Never push on Fridays.\n",
+        );
+        finished()
+    });
+    sandbox.run_done();
+    let text = sandbox.git(&["show", "HEAD:MEMORY.md"]);
+    assert!(text.contains("Never push on Fridays"));
+    assert!(text.contains("database"));
+    assert_eq!(sandbox.git(&["log", "-2", "--format=%an"]), "memrev\nAda");
+    sandbox.script(good_work);
+    sandbox.run_idle();
+}
+
+#[test]
+fn where_both_changed_the_same_line_the_person_wins_and_the_attempt_waits() {
+    let mut sandbox = baseline();
+    sandbox.extract(1, 2, "the build needs node 24");
+    let file = sandbox.folder().join("MEMORY.md");
+    sandbox.script(move |request| {
+        good_work(request)?;
+        edit(
+            &file,
+            "- the build needs node 22",
+            "- the build needs node 20, really",
+        );
+        finished()
+    });
+    let report = sandbox.run();
+    let error = JobError::PersonOverruled;
+    assert_eq!(
+        report.outcome,
+        Outcome::Parked { error },
+        "{:?}",
+        report.complaints
+    );
+    assert!(
+        sandbox
+            .git(&["show", "HEAD:MEMORY.md"])
+            .contains("node 20, really")
+    );
+    assert!(report.attempt.is_some());
+    assert!(sandbox.log()[0].starts_with("edit:"));
+}
+
+#[test]
+fn a_note_written_while_the_worker_works_waits_for_the_next_run() {
+    let mut sandbox = baseline();
+    sandbox.extract(2, 1, "tests want a database");
+    let note = sandbox
+        .folder()
+        .join("extensions/ad_hoc/notes/2025-12-01T11-00-00-late.md");
+    sandbox.script(move |request| {
+        std::fs::create_dir_all(note.parent().unwrap()).unwrap();
+        good_work(request)?;
+        std::fs::write(&note, "Late, but there.").unwrap();
+        finished()
+    });
+    sandbox.run_done();
+    assert_eq!(sandbox.pending().inputs.len(), 1);
+    sandbox.script(good_work);
+    sandbox.run_done();
+    assert!(sandbox.read("MEMORY.md").contains("Late, but there."));
+}
+
+#[test]
+fn a_commit_made_by_hand_counts_as_an_edit() {
+    let mut sandbox = baseline();
+    sandbox.replace(
+        "MEMORY.md",
+        "## User preferences\n\n",
+        "## User preferences\n\n- Never push on Fridays.\n",
+    );
+    sandbox.git(&["commit", "-q", "-a", "-m", "my own words"]);
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.script(|request| {
+        good_work(request)?;
+        edit(
+            &request.staging.join("MEMORY.md"),
+            "- Never push on Fridays.\n",
+            "",
+        );
+        finished()
+    });
+    let report = sandbox.run();
+    let error = JobError::PersonOverruled;
+    assert_eq!(
+        report.outcome,
+        Outcome::FailedAfter { error },
+        "{:?}",
+        report.complaints
+    );
+    sandbox.script(good_work);
+    sandbox.run_done();
+}
+
+#[test]
+fn what_a_commit_by_hand_removed_is_withheld() {
+    let mut sandbox = baseline();
+    sandbox.note("2025-12-01T10-00-00-tabs", "Indent with tabs.");
+    sandbox.run_done();
+    sandbox.replace("MEMORY.md", "- Indent with tabs. [ad-hoc note]\n", "");
+    sandbox.git(&["commit", "-q", "-a", "-m", "away with it"]);
+    let error = JobError::ResultHoldsWithheld;
+    assert_eq!(sandbox.run().outcome, Outcome::FailedAfter { error });
+    assert_eq!(sandbox.withheld_count(), 1);
+    sandbox.run();
+    assert_eq!(sandbox.withheld_count(), 1, "once is enough");
+}
+
+#[test]
+fn a_plain_git_revert_takes_a_baseline_back_for_good() {
+    let mut sandbox = baseline();
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.run_done();
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    assert!(!sandbox.exists(&sandbox.recap_file(2)));
+    sandbox.run_idle();
+    assert!(!sandbox.exists(&sandbox.recap_file(2)));
+    assert!(sandbox.withheld_count() > 0);
+    sandbox.extract(
+        2,
+        2,
+        "continuous integration keeps the registry between jobs",
+    );
+    sandbox.run_done();
+    assert!(sandbox.read("MEMORY.md").contains("keeps the registry"));
+}
+
+#[test]
+fn a_reset_makes_the_inputs_pending_again() {
+    let mut sandbox = baseline();
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.run_done();
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    assert_eq!(sandbox.pending().inputs.len(), 1);
+    sandbox.run_done();
+    assert!(sandbox.read("MEMORY.md").contains("database"));
+    sandbox.run_idle();
+}
+
+#[test]
+fn a_forget_note_withholds_what_it_removed() {
+    let mut sandbox = baseline();
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.run_done();
+    sandbox.note(
+        "2025-12-01T10-00-00-forget",
+        "---\nkind: forget\n---\ntests want a database\n",
+    );
+    sandbox.script(|request| {
+        write_memory(request, |text| !text.contains("database"));
+        let mut report = finished()?;
+        report.forgotten = vec!["- tests want a database [Task 2]".to_owned()];
+        Ok(report)
+    });
+    sandbox.run_done();
+    assert_eq!(sandbox.withheld_count(), 1);
+    let copies = sandbox.folder().join("extensions/withheld/entries");
+    assert_eq!(std::fs::read_dir(copies).unwrap().count(), 1);
+}
+
+#[test]
+fn what_is_only_in_the_index_is_kept() {
+    let mut sandbox = baseline();
+    sandbox.write("MEMORY.md", "# staged\n");
+    sandbox.git(&["add", "MEMORY.md"]);
+    sandbox.git(&["show", "HEAD:MEMORY.md"]);
+    let text = sandbox.git(&["show", "HEAD:MEMORY.md"]);
+    sandbox.write("MEMORY.md", &format!("{text}\n"));
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.run_done();
+    let names = sandbox.git(&["for-each-ref", "--format=%(refname)", "refs/memrev/kept"]);
+    assert_eq!(names.lines().count(), 1);
+}
+
+fn baseline() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    sandbox.extract(1, 1, "the build needs node 22");
+    sandbox.run_done();
+    sandbox
+}
+
+fn edit(file: &PathBuf, old: &str, new: &str) {
+    let text = std::fs::read_to_string(file).unwrap();
+    if text.contains(old) {
+        std::fs::write(file, text.replace(old, new)).unwrap();
+    }
+}

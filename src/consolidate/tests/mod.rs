@@ -1,0 +1,12 @@
+//! Consolidations on real folders: real store, ledger and files; only the
+//! worker, the clock and the ids are scripted. The `git` program is the judge.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the judge is another program, and a person edits files as they like"
+)]
+
+mod history;
+mod refusals;
+mod support;
+mod whole;
