@@ -45,7 +45,10 @@ pub(crate) struct Prepared {
 /// Redacts a session.
 pub(crate) fn prepare(session: Session) -> Prepared {
     Prepared {
-        facts: facts(&session.head),
+        facts: SessionFacts {
+            uses_memory: !session.citations.is_empty(),
+            ..facts(&session.head)
+        },
         items: session.items.into_iter().map(redact_item).collect(),
     }
 }
@@ -63,6 +66,7 @@ fn facts(head: &SessionHead) -> SessionFacts {
         git_branch: head.git_branch.as_ref().map(redact),
         started_at: head.started_at,
         updated_at: head.updated_at,
+        uses_memory: false,
     }
 }
 
@@ -132,10 +136,10 @@ impl Template {
         let mut environment = minijinja::Environment::new();
         environment.set_undefined_behavior(minijinja::UndefinedBehavior::Strict);
         let places = minijinja::Value::from_pairs([
-            ("rollout_path", places.rollout_path),
-            ("rollout_cwd", places.rollout_cwd),
-            ("rollout_git_branch", places.rollout_git_branch),
-            ("rollout_contents", places.rollout_contents),
+            ("rollout_path", places.path),
+            ("rollout_cwd", places.cwd),
+            ("rollout_git_branch", places.git_branch),
+            ("rollout_contents", places.contents),
         ]);
         (environment.render_str(&self.text, places)).map_err(|error| TemplateError {
             name: self.name,
@@ -146,10 +150,10 @@ impl Template {
 
 #[derive(Default)]
 struct Places<'a> {
-    rollout_path: &'a str,
-    rollout_cwd: &'a str,
-    rollout_git_branch: &'a str,
-    rollout_contents: &'a str,
+    path: &'a str,
+    cwd: &'a str,
+    git_branch: &'a str,
+    contents: &'a str,
 }
 
 /// The prompt as user messages, the first of which begins with the mark by
@@ -175,10 +179,10 @@ pub(crate) fn render(
             .map_or_else(|| "unknown".to_owned(), |value| value.as_str().to_owned())
     };
     let filled = template.fill(&Places {
-        rollout_path: facts.rollout_path.as_str(),
-        rollout_cwd: &known(&facts.cwd),
-        rollout_git_branch: &known(&facts.git_branch),
-        rollout_contents: &contents,
+        path: facts.rollout_path.as_str(),
+        cwd: &known(&facts.cwd),
+        git_branch: &known(&facts.git_branch),
+        contents: &contents,
     })?;
     let prompt = redact_str(&format!("{WORKER_MARK}\n\n{filled}"));
     Ok(match version {
@@ -267,11 +271,10 @@ fn json_array(items: &[Item<Redacted>]) -> String {
 
 /// The rows of version 2 within a budget. Empty when not even that is kept.
 fn rows_within(items: &[Item<Redacted>], tokens_max: usize) -> String {
-    let budget = tokens_max
-        .saturating_mul(BYTES_PER_TOKEN)
-        .saturating_sub(GAP.len());
+    let budget = tokens_max.saturating_mul(BYTES_PER_TOKEN);
     let mut chosen: Vec<Option<String>> = vec![None; items.len()];
-    let mut left = budget;
+    // Each row pays for the gap behind it, this for the one before the first.
+    let mut left = budget.saturating_sub(GAP.len());
     for tier in Provenance::ALL {
         let of_tier = items
             .iter()

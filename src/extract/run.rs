@@ -287,9 +287,12 @@ impl Pass<'_> {
 
         // 5. Only who still has the lease may store.
         let renewed = lock(self.ledger).renew(lease, self.clock.now());
-        renewed.map_err(|error| match error.is_lost() {
-            true => Outcome::LeaseLost,
-            false => Outcome::Failed(Failure::Ledger(error)),
+        renewed.map_err(|error| {
+            if error.is_lost() {
+                Outcome::LeaseLost
+            } else {
+                Outcome::Failed(Failure::Ledger(error))
+            }
         })?;
         stop::point("extract.lease_renewed");
 

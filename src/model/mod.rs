@@ -89,6 +89,9 @@ pub(crate) struct SessionFacts {
     pub(crate) git_branch: Option<Redacted>,
     pub(crate) started_at: Option<Timestamp>,
     pub(crate) updated_at: Timestamp,
+    /// An answer in it named recaps: what its assistant says may be our own
+    /// text, which is never evidence.
+    pub(crate) uses_memory: bool,
 }
 
 /// What a model said, before anybody believed it.

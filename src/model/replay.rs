@@ -596,6 +596,7 @@ mod tests {
             git_branch: None,
             started_at: None,
             updated_at: Timestamp::default(),
+            uses_memory: false,
         };
         Replay::open(folder)?.extract(&ExtractionRequest {
             version: MemoryVersion::V1,

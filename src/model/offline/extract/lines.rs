@@ -22,6 +22,8 @@ const FILES_MAX: usize = 8;
 /// The assistant's last words are shown up to this many bytes.
 const LAST_WORDS_BYTES_MAX: usize = 240;
 
+const LAST_WORDS_BYTES_MIN: usize = 40;
+
 /// The lists of a task, in the order of the recap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum List {
@@ -129,7 +131,15 @@ fn signal_quote(signal: Signal) -> Quote {
 }
 
 /// What was done in a task.
-pub(crate) fn facts(task: &Task, items: &[Item<Redacted>], work: &Work) -> Vec<Fact> {
+///
+/// With `uses_memory` the assistant's words are left out: they may repeat what
+/// we wrote ourselves, which is never evidence.
+pub(crate) fn facts(
+    task: &Task,
+    items: &[Item<Redacted>],
+    work: &Work,
+    uses_memory: bool,
+) -> Vec<Fact> {
     let commands = work.commands_in(&task.items);
     let later = work.commands_in(&(task.items.start..items.len()));
     let mut facts = Vec::new();
@@ -158,7 +168,9 @@ pub(crate) fn facts(task: &Task, items: &[Item<Redacted>], work: &Work) -> Vec<F
             format!("- ran `{}` ({place})", command.line),
         ));
     }
-    facts.extend(last_words(task, items));
+    if !uses_memory {
+        facts.extend(last_words(task, items));
+    }
     facts
 }
 
@@ -222,8 +234,14 @@ fn last_words(task: &Task, items: &[Item<Redacted>]) -> Option<Fact> {
         item.provenance == Provenance::AssistantFinal && item.kind == ItemKind::Message
     })?;
     let text = answer.text.as_str().trim();
-    let paragraph = text.split("\n\n").next().unwrap_or(text);
-    let words = shorten(&one_line(begin_of(paragraph, 4_000)), LAST_WORDS_BYTES_MAX);
+    let begin = one_line(begin_of(text, 4_000));
+    let paragraph = one_line(text.split("\n\n").next().unwrap_or(text));
+    // A paragraph that only announces the next one says nothing.
+    let tells = LAST_WORDS_BYTES_MIN <= paragraph.len() && !paragraph.ends_with([':', '：']);
+    let words = shorten(
+        if tells { &paragraph } else { &begin },
+        LAST_WORDS_BYTES_MAX,
+    );
     (!words.is_empty()).then(|| {
         let line = format!(
             "- the assistant's last words: \"{words}\" ({})",

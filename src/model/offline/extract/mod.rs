@@ -30,7 +30,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::domain::item::{Item, ItemKind, Provenance, Trust};
+use crate::domain::item::{Item, Trust};
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
@@ -88,7 +88,7 @@ struct Found {
 fn find(facts: &SessionFacts, items: &[Item<Redacted>]) -> Option<Found> {
     let tasks = tasks::split(items);
     let work = work::gather(items, facts.cwd.as_ref().map(Redacted::as_str));
-    if !is_worth_keeping(&tasks, items, &work) {
+    if !is_worth_keeping(&tasks, &work) {
         return None;
     }
     let title = tasks.first()?.messages.first()?.title(TITLE_BYTES_MAX);
@@ -104,7 +104,7 @@ fn find(facts: &SessionFacts, items: &[Item<Redacted>]) -> Option<Found> {
             title: task.messages[0].title(TASK_TITLE_BYTES_MAX),
             outcome: lines::outcome_line(verdict),
             quotes: lines::quotes(task),
-            facts: lines::facts(task, items, &work),
+            facts: lines::facts(task, items, &work, facts.uses_memory),
             reference: lines::reference_line(task, items),
         })
         .collect();
@@ -124,8 +124,9 @@ fn find(facts: &SessionFacts, items: &[Item<Redacted>]) -> Option<Found> {
 }
 
 /// Somebody wanted something, and there is something to learn from it: work
-/// was done, something was stated, or it was talked about at some length.
-fn is_worth_keeping(tasks: &[Task], items: &[Item<Redacted>], work: &Work) -> bool {
+/// was done, something was stated, or it was talked about at some length. A
+/// question that was looked up and answered is over.
+fn is_worth_keeping(tasks: &[Task], work: &Work) -> bool {
     if tasks.iter().any(|task| !signals::of_task(task).is_empty()) {
         return true;
     }
@@ -133,12 +134,7 @@ fn is_worth_keeping(tasks: &[Task], items: &[Item<Redacted>], work: &Work) -> bo
     let says_much = messages().filter(|message| MESSAGE_WEIGHT_MIN <= words::weight(&message.line));
     let (said, any_said) = (says_much.count(), messages().next().is_some());
     let changed = work.commands.iter().any(|command| !command.only_looks) || work.has_files();
-    let called = items.iter().any(|item| {
-        item.provenance == Provenance::Tool
-            && item.trust == Trust::Own
-            && matches!(item.kind, ItemKind::ToolCall { .. })
-    });
-    any_said && (changed || MESSAGES_MIN <= said || (called && 0 < said))
+    any_said && (changed || MESSAGES_MIN <= said)
 }
 
 /// Which agent, where, when.
@@ -150,7 +146,8 @@ fn context_line(facts: &SessionFacts) -> String {
         }
     };
     add(" in", facts.project.as_ref());
-    add(", cwd", facts.cwd.as_ref());
+    let cwd = facts.cwd.as_ref();
+    add(", cwd", cwd.filter(|_| facts.cwd != facts.project));
     add(", branch", facts.git_branch.as_ref());
     let _ = write!(line, ", {}.", span(facts.started_at, facts.updated_at));
     line
@@ -159,18 +156,13 @@ fn context_line(facts: &SessionFacts) -> String {
 /// `2026-12-01 05:06 to 06:10 UTC`.
 fn span(from: Option<Timestamp>, to: Timestamp) -> String {
     let minute = |at: Timestamp| at.to_string().get(11..16).unwrap_or_default().to_owned();
-    match from.filter(|from| *from < to) {
-        None => format!("{} {} UTC", to.date(), minute(to)),
-        Some(from) if from.date() == to.date() => {
-            format!("{} {} to {} UTC", from.date(), minute(from), minute(to))
+    let end = format!("{} {}", to.date(), minute(to));
+    match from.map(|from| (from.date(), minute(from))) {
+        Some((date, begin)) if date != to.date() => format!("{date} {begin} to {end} UTC"),
+        Some((date, begin)) if begin != minute(to) => {
+            format!("{date} {begin} to {} UTC", minute(to))
         }
-        Some(from) => format!(
-            "{} {} to {} {} UTC",
-            from.date(),
-            minute(from),
-            to.date(),
-            minute(to)
-        ),
+        _ => format!("{end} UTC"),
     }
 }
 

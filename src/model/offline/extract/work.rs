@@ -215,7 +215,7 @@ impl Shape {
             };
             let program = program_name(words[0]);
             let rest = &words[1..];
-            let subcommand = subcommand(rest);
+            let subcommand = subcommand(program, rest);
             if only_looks(program, subcommand, rest) {
                 looking.get_or_insert_with(|| program.to_owned());
                 continue;
@@ -271,9 +271,11 @@ fn program_name(word: &str) -> &str {
     name.strip_suffix(".exe").unwrap_or(name)
 }
 
-/// The first word that is no option; with `-m`, the module.
-fn subcommand<'a>(rest: &[&'a str]) -> Option<&'a str> {
-    if let Some(at) = rest.iter().position(|word| *word == "-m") {
+/// The first word that is no option; of Python with `-m`, the module.
+fn subcommand<'a>(program: &str, rest: &[&'a str]) -> Option<&'a str> {
+    if program.starts_with("python")
+        && let Some(at) = rest.iter().position(|word| *word == "-m")
+    {
         return rest.get(at + 1).copied();
     }
     let word = rest.iter().find(|word| !word.starts_with(['-', '+']))?;
