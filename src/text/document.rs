@@ -57,8 +57,10 @@ pub(crate) struct Block {
 pub(crate) struct Document {
     pub(crate) sections: Vec<Section>,
     pub(crate) blocks: Vec<Block>,
-    /// Code blocks and code spans at any depth.
+    /// Code blocks at any depth; not code within a line.
     pub(crate) code: Vec<Range<usize>>,
+    /// Links and images: where they lead, and their bytes.
+    pub(crate) links: Vec<(String, Range<usize>)>,
 }
 
 /// Takes `text` apart. `start` leaves out what is not Markdown: a header, or
@@ -97,7 +99,7 @@ impl Document {
         (self.sections.iter()).find(|section| section.level == level && section.title == title)
     }
 
-    /// Whether `at` stands in code, where nothing is structure.
+    /// Whether `at` stands in a code block, where nothing is structure.
     pub(crate) fn is_in_code(&self, at: usize) -> bool {
         self.code.iter().any(|code| code.contains(&at))
     }
@@ -140,11 +142,7 @@ impl Builder {
         match event {
             Event::Start(tag) => self.start(tag, range),
             Event::End(tag) => self.end(*tag),
-            Event::Code(code) => {
-                self.add_to_title(code);
-                self.document.code.push(range);
-            }
-            Event::Text(text) => self.add_to_title(text),
+            Event::Code(text) | Event::Text(text) => self.add_to_title(text),
             Event::SoftBreak | Event::HardBreak => self.add_to_title(" "),
             Event::Rule if self.depth == 0 => self.block(BlockKind::Rule, range),
             _ => {}
@@ -179,6 +177,9 @@ impl Builder {
                 if is_top {
                     self.block(BlockKind::Code, range);
                 }
+            }
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.document.links.push((dest_url.to_string(), range));
             }
             Tag::Paragraph if is_top => self.block(BlockKind::Paragraph, range),
             Tag::BlockQuote(_) if is_top => self.block(BlockKind::Quote, range),

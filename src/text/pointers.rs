@@ -2,7 +2,8 @@
 //!
 //! Two forms count: `thread_id=<id>` (also with a colon) and a recap's file,
 //! either below `rollout_summaries/` or by a name of the shape that recaps
-//! have. A thread id inside a path is no reference.
+//! have. A thread id inside a path is no reference, and a word without any digit
+//! (`thread_id: String`) is no thread id.
 
 use std::ops::Range;
 
@@ -43,6 +44,9 @@ fn threads(text: &str) -> Vec<Pointer> {
             let is_id_char = |c: char| c.is_ascii_alphanumeric() || "-_.:".contains(c);
             let length = value.find(|c| !is_id_char(c)).unwrap_or(value.len());
             let id = value[..length].trim_end_matches(['.', ':', '-']);
+            if !id.bytes().any(|byte| byte.is_ascii_digit()) {
+                return None;
+            }
             Some(Pointer {
                 target: Target::Thread(ThreadId::parse(id)?),
                 bytes: start..value_start + id.len(),
@@ -137,7 +141,7 @@ mod tests {
             "see README.md and skills/a/SKILL.md, rollout_summaries/.md",
             &[],
         );
-        check("thread_id: Option<ThreadId>", &["thread_id: Option"]);
+        check("thread_id: Option<ThreadId>", &[]);
         check(
             "thread_ids=[] rollout_path=/x/2026-12-01T05-33-44-a.jsonl",
             &[],
