@@ -124,7 +124,7 @@ impl Walk<'_> {
             if kind.is_dir() {
                 self.subfolder(&entry.path(), &path, depth)?;
             } else if kind.is_file() {
-                self.file(&entry.path(), path)?;
+                self.file(&entry.path(), path);
             } else {
                 let why = if kind.is_symlink() {
                     UnfitReason::Symlink
@@ -155,10 +155,10 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn file(&mut self, file: &Path, path: TreePath) -> Result<(), StoreError> {
+    fn file(&mut self, file: &Path, path: TreePath) {
         let Some((metadata, stat)) = index::stat(file) else {
             // Gone since it was listed.
-            return Ok(());
+            return;
         };
         let old = self.snapshot.files.get(&path).copied();
         let known = self.vouched(&path, &stat);
@@ -169,15 +169,15 @@ impl Walk<'_> {
                 let bytes = metadata.len();
                 self.unfit(path.to_string(), UnfitReason::TooLarge { bytes });
                 self.skip(path);
-                return Ok(());
+                return;
             }
             None => match fs::read(file, SNAPSHOT_FILE_BYTES_MAX) {
                 Ok(content) => Store::blob_id(&content),
-                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) if error.is_not_found() => return,
                 Err(_) => {
                     self.unfit(path.to_string(), UnfitReason::Unreadable);
                     self.skip(path);
-                    return Ok(());
+                    return;
                 }
             },
         };
@@ -192,7 +192,6 @@ impl Walk<'_> {
             });
         }
         self.seen.insert(path);
-        Ok(())
     }
 
     /// The version that the index proves to lie at `path`.

@@ -12,7 +12,6 @@ use crate::store::message::CommitMessage;
 use crate::store::{Blob, Store, StoreLock, TreeChange, gix_id, id_of, objects};
 use crate::sys::fs;
 use crate::sys::stop::point;
-use crate::sys::swap;
 
 const MAIN: &str = "refs/heads/main";
 const HEAD_BYTES_MAX: u64 = 4096;
@@ -58,7 +57,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<ObjectId, StoreError> {
         self.assert_locked(lock);
-        let repository = self.repository();
+        let repository = self.writer();
         self.assert_head(&repository, expected_head)?;
         let files = self.write_blobs(&repository, changes)?;
         let each = || files.iter().map(|(path, blob)| (path, *blob));
@@ -72,7 +71,6 @@ impl Store {
             now,
         };
         let commit = self.write_commit(&repository, &draft)?;
-        swap::flush_file_system(&self.git_dir())?;
         point("commit.objects_flushed");
         self.move_main(&repository, Some(expected_head), commit, message, now)?;
         point("commit.main_moved");

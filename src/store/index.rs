@@ -109,20 +109,22 @@ impl Store {
     }
 
     fn set_entries(&self, index: &mut gix::index::File, files: &BTreeMap<&TreePath, Option<Blob>>) {
-        let set = |path: &str| {
-            let path = TreePath::parse(path)?;
-            files.get(&path).copied().flatten()
-        };
+        let by_name: BTreeMap<&str, Option<Blob>> = (files.iter())
+            .map(|(path, blob)| (path.as_str(), *blob))
+            .collect();
+        let is_added = |path: &str| by_name.get(path).is_some_and(Option::is_some);
         // A file makes way for a folder of its name, and the other way round.
-        let added = files.iter().filter(|(_, blob)| blob.is_some());
-        let folders: BTreeSet<&str> = added.flat_map(|(path, _)| above(path.as_str())).collect();
+        let added = by_name.keys().filter(|path| is_added(path));
+        let folders: BTreeSet<&str> = added.flat_map(|path| above(path)).collect();
         index.remove_entries(|_, found, entry| {
             let Ok(found) = found.to_str() else {
                 return false;
             };
-            let is_ours = TreePath::parse(found).is_some_and(|path| files.contains_key(&path));
-            let is_gone = is_ours && (set(found).is_none() || entry.stage() != Stage::Unconflicted);
-            is_gone || folders.contains(found) || above(found).any(|folder| set(folder).is_some())
+            let is_stale = match by_name.get(found) {
+                Some(blob) => blob.is_none() || entry.stage() != Stage::Unconflicted,
+                None => false,
+            };
+            is_stale || folders.contains(found) || above(found).any(is_added)
         });
         let mut new = Vec::new();
         for (path, blob) in files {

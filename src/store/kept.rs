@@ -9,7 +9,6 @@ use crate::store::error::StoreError;
 use crate::store::message::CommitMessage;
 use crate::store::{KeptKind, KeptRef, Store, StoreLock, TreeChange, gix_id, id_of, objects};
 use crate::sys::stop::point;
-use crate::sys::swap;
 
 impl KeptKind {
     /// With a slash at its end.
@@ -46,7 +45,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<KeptRef, StoreError> {
         self.assert_locked(lock);
-        let repository = self.repository();
+        let repository = self.writer();
         let files = self.write_blobs(&repository, changes)?;
         let each = files.iter().map(|(path, blob)| (path, *blob));
         let tree = self.edit_tree(&repository, parent, each)?;
@@ -74,7 +73,6 @@ impl Store {
             run: run.clone(),
             commit,
         };
-        swap::flush_file_system(&self.git_dir())?;
         point("kept.objects_flushed");
         let name = self.full_name(&kept)?;
         let edit = RefEdit::update(name, gix_id(commit), PreviousValue::Any, "memrev: kept");

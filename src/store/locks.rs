@@ -51,7 +51,11 @@ impl GitLock {
         }
         sweep_one(&held.lock, &held.proof)?;
         let identity = format!("memrev {}\n", ProcessIdentity::current());
-        fs::replace(&held.proof, content.unwrap_or(&identity).as_bytes())?;
+        fs::write_unflushed(&held.proof, content.unwrap_or(&identity).as_bytes(), false)?;
+        if content.is_some() {
+            // It is to become the file that it locks.
+            swap::flush_file(&held.proof)?;
+        }
         let taken = swap::wait_for(WAIT, || {
             swap::link_new(&held.proof, &held.lock).map(|new| new.then_some(()))
         })?;

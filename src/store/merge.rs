@@ -86,6 +86,26 @@ struct Version<'a> {
     content: Option<&'a str>,
 }
 
+/// What becomes of one file, seen from our side.
+enum Outcome {
+    Ours,
+    /// Ours stays, and theirs is lost.
+    Conflict,
+    Gone,
+    Text {
+        text: MergedText,
+        /// Our side won some lines of it.
+        had_conflict: bool,
+    },
+}
+
+fn is_same(one: Option<&Version<'_>>, other: Option<&Version<'_>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => one.id == other.id && one.executable == other.executable,
+        (one, other) => one.is_none() && other.is_none(),
+    }
+}
+
 type Side<'a> = BTreeMap<TreePath, Version<'a>>;
 
 impl Store {
@@ -158,74 +178,81 @@ impl Store {
         let paths: BTreeSet<&TreePath> = base.keys().chain(theirs.keys()).collect();
         let mut merged = Merged::default();
         for path in paths {
-            let (base, ours, theirs) = (base.get(path), ours.get(path), theirs.get(path));
-            let is_same =
-                |one: Option<&Version<'_>>, other: Option<&Version<'_>>| match (one, other) {
-                    (Some(one), Some(other)) => {
-                        one.id == other.id && one.executable == other.executable
-                    }
-                    (one, other) => one.is_none() && other.is_none(),
-                };
-            if is_same(base, theirs) || is_same(ours, theirs) {
-                continue;
-            }
-            if is_same(base, ours) {
-                let file = theirs.map(|version| self.merged_text(version)).transpose();
-                self.take(&mut merged, path, file)?;
-                continue;
-            }
-            let (Some(ours), Some(theirs)) = (ours, theirs) else {
-                merged.conflicts.push(path.clone());
-                continue;
+            let sides = (base.get(path), ours.get(path), theirs.get(path));
+            let outcome = match self.merge_file(sides) {
+                Ok(outcome) => outcome,
+                // Binary content cannot be handed on as text.
+                Err(StoreError::NotText { .. }) => Outcome::Conflict,
+                Err(error) => return Err(error),
             };
-            let base_content = base.map(|base| self.bytes(base)).transpose()?;
-            let text = merge_texts(
-                &base_content.unwrap_or_default(),
-                &self.bytes(ours)?,
-                &self.bytes(theirs)?,
-            );
-            if text.had_conflict {
+            let (file, had_conflict) = match outcome {
+                Outcome::Ours => continue,
+                Outcome::Conflict => (None, true),
+                Outcome::Gone => (Some(None), false),
+                Outcome::Text { text, had_conflict } => (Some(Some(text)), had_conflict),
+            };
+            if had_conflict {
                 merged.conflicts.push(path.clone());
             }
-            // The side that changed the exec bit decides about it.
-            let base_executable = base.is_some_and(|base| base.executable);
-            let executable = if ours.executable == base_executable {
-                theirs.executable
-            } else {
-                ours.executable
-            };
-            let id = Self::blob_id(&text.content);
-            if id == ours.id && executable == ours.executable {
-                continue;
-            }
-            let content = String::from_utf8(text.content);
-            let file = content.map_err(|_| StoreError::NotText { id });
-            let file = file.map(|content| {
-                Some(MergedText {
-                    content: Raw::new(content),
-                    executable,
-                })
-            });
-            self.take(&mut merged, path, file)?;
+            let path = path.clone();
+            (merged.files).extend(file.map(|file| MergedFile { path, file }));
         }
-        merged.conflicts.dedup();
         Ok(merged)
     }
 
-    /// Binary content cannot be handed on as text: our side keeps its version.
-    fn take(
+    fn merge_file(
         &self,
-        merged: &mut Merged,
-        path: &TreePath,
-        file: Result<Option<MergedText>, StoreError>,
-    ) -> Result<(), StoreError> {
-        let path = path.clone();
-        match file {
-            Ok(file) => merged.files.push(MergedFile { path, file }),
-            Err(StoreError::NotText { .. }) => merged.conflicts.push(path),
-            Err(error) => return Err(error),
+        (base, ours, theirs): (
+            Option<&Version<'_>>,
+            Option<&Version<'_>>,
+            Option<&Version<'_>>,
+        ),
+    ) -> Result<Outcome, StoreError> {
+        if is_same(base, theirs) || is_same(ours, theirs) {
+            return Ok(Outcome::Ours);
         }
-        Ok(())
+        let (ours, theirs) = match (ours, theirs) {
+            _ if is_same(base, ours) => return self.take(theirs),
+            (Some(ours), Some(theirs)) => (ours, theirs),
+            _ => return Ok(Outcome::Conflict),
+        };
+        let base_content = base.map(|base| self.bytes(base)).transpose()?;
+        let base_content = base_content.unwrap_or_default();
+        let merged = merge_texts(&base_content, &self.bytes(ours)?, &self.bytes(theirs)?);
+        // The side that changed the exec bit decides about it.
+        let base_executable = base.is_some_and(|base| base.executable);
+        let executable = if ours.executable == base_executable {
+            theirs.executable
+        } else {
+            ours.executable
+        };
+        let id = Self::blob_id(&merged.content);
+        let is_ours = id == ours.id && executable == ours.executable;
+        if is_ours && merged.had_conflict {
+            return Ok(Outcome::Conflict);
+        }
+        if is_ours {
+            return Ok(Outcome::Ours);
+        }
+        let content = String::from_utf8(merged.content).map_err(|_| StoreError::NotText { id })?;
+        let text = MergedText {
+            content: Raw::new(content),
+            executable,
+        };
+        Ok(Outcome::Text {
+            text,
+            had_conflict: merged.had_conflict,
+        })
+    }
+
+    fn take(&self, theirs: Option<&Version<'_>>) -> Result<Outcome, StoreError> {
+        let Some(theirs) = theirs else {
+            return Ok(Outcome::Gone);
+        };
+        Ok(Outcome::Text {
+            text: self.merged_text(theirs)?,
+            had_conflict: false,
+        })
     }
 
     fn merged_text(&self, version: &Version<'_>) -> Result<MergedText, StoreError> {

@@ -6,6 +6,8 @@
 //! `Memrev-Version`, `Memrev-Worker`, any number of `Memrev-Input: <A|M|D>
 //! <path> <blob> <thread id or ->`, `Memrev-Tokens`. Unknown ones are skipped.
 
+use std::fmt::Write as _;
+
 use crate::domain::id::{ObjectId, RunId, ThreadId};
 use crate::domain::path::TreePath;
 use crate::domain::text::Redacted;
@@ -187,7 +189,7 @@ impl CommitMessage {
             kind.label().clone_into(&mut text);
         }
         if let Some(commit) = self.reverts {
-            text.push_str(&format!("\n\n{REVERTS}{commit}."));
+            let _ = write!(text, "\n\n{REVERTS}{commit}.");
         }
         for part in &self.body {
             let paragraphs = body_lines(part.as_str());
@@ -227,7 +229,7 @@ impl Trailers {
     fn render(&self) -> String {
         let mut lines = String::new();
         let mut line = |key: &str, value: &str| {
-            lines.push_str(&format!("Memrev-{key}: {}\n", subject_line(value)));
+            let _ = writeln!(lines, "Memrev-{key}: {}", subject_line(value));
         };
         if let Some(kind) = self.kind {
             line("Kind", kind.label());
@@ -244,10 +246,10 @@ impl Trailers {
         for input in &self.inputs {
             // Not through `subject_line`: paths may be longer than it allows,
             // and have no control characters.
-            lines.push_str(&format!("Memrev-Input: {}\n", input.render()));
+            let _ = writeln!(lines, "Memrev-Input: {}", input.render());
         }
         if let Some(tokens) = self.tokens {
-            lines.push_str(&format!("Memrev-Tokens: {tokens}\n"));
+            let _ = writeln!(lines, "Memrev-Tokens: {tokens}");
         }
         lines
     }
@@ -287,9 +289,9 @@ pub(super) fn parse(message: &str) -> ParsedMessage<'_> {
     let mut trailers = Trailers::default();
     let body = match lines {
         Some(lines) if !lines.is_empty() => {
-            lines
-                .iter()
-                .for_each(|(key, value)| trailers.take(key, value));
+            for (key, value) in lines {
+                trailers.take(key, value);
+            }
             before.trim_matches('\n')
         }
         _ => rest,

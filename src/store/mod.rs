@@ -53,6 +53,7 @@ pub(crate) mod merge;
 pub(crate) mod message;
 mod objects;
 mod open;
+mod pack;
 mod publish;
 mod readiness;
 mod record;

@@ -1,6 +1,7 @@
 //! Reading and writing blobs, trees and commits.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::objs::tree::EntryKind;
@@ -16,6 +17,9 @@ use crate::store::{Blob, Snapshot, Store, Unfit, UnfitReason, gix_id, id_of};
 
 /// Deepest nesting of folders that is read; Git itself knows no limit.
 const DEPTH_MAX: usize = 64;
+
+/// More paths than this are looked up by reading the whole tree.
+const LOOKED_UP_MAX: usize = 32;
 
 /// A commit that is to be written.
 pub(super) struct Draft<'a> {
@@ -98,6 +102,39 @@ impl Store {
             snapshot.files.insert(path, Blob { id, executable });
         }
         Ok(())
+    }
+
+    /// What a commit has at some paths. Looks up a few, reads all for many.
+    pub(super) fn versions_at(
+        &self,
+        repository: &gix::Repository,
+        commit: ObjectId,
+        paths: &[&TreePath],
+    ) -> Result<BTreeMap<TreePath, Blob>, StoreError> {
+        if LOOKED_UP_MAX < paths.len() {
+            return Ok(self.snapshot(commit)?.files);
+        }
+        let attempt = "read a tree";
+        let tree = self.find(repository, self.tree_of(repository, commit)?)?;
+        let tree = tree
+            .try_into_tree()
+            .map_err(self.while_trying_to(attempt))?;
+        let mut versions = BTreeMap::new();
+        for path in paths {
+            let found = tree.lookup_entry_by_path(path.as_str());
+            let found = found.map_err(self.while_trying_to(attempt))?;
+            let version = found.and_then(|entry| {
+                let executable = match entry.mode().kind() {
+                    EntryKind::Blob => false,
+                    EntryKind::BlobExecutable => true,
+                    _ => return None,
+                };
+                let id = id_of(entry.oid());
+                Some(Blob { id, executable })
+            });
+            versions.extend(version.map(|version| ((*path).clone(), version)));
+        }
+        Ok(versions)
     }
 
     /// A blob's bytes.
@@ -196,6 +233,7 @@ impl Store {
         Ok(id_of(&id.map_err(self.while_trying_to("write a blob"))?))
     }
 
+    /// Writes a commit and flushes it with every object written before it.
     pub(super) fn write_commit(
         &self,
         repository: &gix::Repository,
@@ -211,7 +249,9 @@ impl Store {
             extra_headers: Vec::new(),
         };
         let id = repository.write_object(commit);
-        Ok(id_of(&id.map_err(self.while_trying_to("write a commit"))?))
+        let id = id_of(&id.map_err(self.while_trying_to("write a commit"))?);
+        self.persist(repository)?;
+        Ok(id)
     }
 }
 
@@ -236,7 +276,7 @@ pub(super) fn escape(name: &BStr) -> String {
             }
         }
         for byte in chunk.invalid() {
-            shown.push_str(&format!("\\x{byte:02x}"));
+            let _ = write!(shown, "\\x{byte:02x}");
         }
     }
     shown

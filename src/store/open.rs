@@ -62,6 +62,10 @@ const ATTRIBUTES: &str = "* -text !eol -ident !filter !working-tree-encoding\n";
 /// Files of ours that are never content.
 const EXCLUDE: &str = "/phase2_workspace_diff.md\n.*.memrev-*.tmp\n/.memrev-init.tmp\n";
 
+/// Packs that a process can know: it adds one per commit, and `tidy_packs`
+/// keeps their number far below.
+const PACKS_MAX: u16 = 4096;
+
 const CONFIG_BYTES_MAX: u64 = 1024 * 1024;
 
 impl Store {
@@ -108,6 +112,7 @@ impl Store {
         }
         let options = (gix::open::Options::isolated())
             .open_path_as_is(true)
+            .object_store_slots(gix::odb::store::init::Slots::Given(PACKS_MAX))
             .with(gix::sec::Trust::Full);
         let repository = gix::ThreadSafeRepository::open_opts(git_dir.clone(), options)
             .map_err(|error| unusable(error.to_string()))?;
@@ -153,7 +158,7 @@ impl Store {
     }
 
     fn write_root_commit(&self, now: Timestamp) -> Result<(), StoreError> {
-        let repository = self.repository();
+        let repository = self.writer();
         let empty = gix::ObjectId::empty_tree(gix::hash::Kind::Sha1);
         (repository.write_object(gix::objs::Tree::empty()))
             .map_err(self.while_trying_to("write the empty tree"))?;
@@ -168,7 +173,6 @@ impl Store {
             now,
         };
         let root = self.write_commit(&repository, &root)?;
-        swap::flush_file_system(&self.git_dir())?;
         self.move_main(&repository, None, root, &message, now)
     }
 }

@@ -34,11 +34,15 @@ use crate::store::error::StoreError;
 use crate::store::merge::merge_texts;
 use crate::store::record::{Record, RecordedFile, folder_name};
 use crate::store::{
-    Blob, LateEdit, Publication, Published, Snapshot, Store, StoreLock, gix_id, index, objects,
+    Blob, LateEdit, Publication, Published, Store, StoreLock, gix_id, index, objects,
 };
 use crate::sys::fs;
 use crate::sys::stop::point;
 use crate::sys::swap::{self, Exchange};
+
+/// More new files than this are flushed with all else on the file system,
+/// which then costs less than one flush each.
+const FLUSHED_SINGLY_MAX: usize = 32;
 
 /// How often an edit is merged that another edit overtakes while we do it.
 const MERGE_TRIES_MAX: u32 = 3;
@@ -71,10 +75,10 @@ impl Store {
         if fs::is_taken(&self.record_file()) {
             self.recover(lock)?;
         }
-        let repository = self.repository();
+        let repository = self.writer();
         let expected = publication.expected_head;
         self.assert_head(&repository, expected)?;
-        let plan = self.plan(&self.snapshot(expected)?, publication);
+        let plan = self.plan(&repository, publication)?;
         let in_place = self.assert_unchanged(&plan)?;
         point("publish.begun");
 
@@ -89,9 +93,7 @@ impl Store {
         };
         let folders = self.run_folders(&record);
         write_incoming(&folders, &plan, &in_place)?;
-        point("publish.incoming_written");
-        swap::flush_file_system(&self.git_dir())?;
-        point("publish.flushed");
+        point("publish.incoming_flushed");
         record.save(&self.record_file())?;
         point("publish.record_written");
         let message = &publication.message;
@@ -105,7 +107,17 @@ impl Store {
     }
 
     /// Each changed path with its versions; those that change nothing are out.
-    fn plan(&self, head: &Snapshot, publication: &Publication<'_>) -> Plan {
+    fn plan(
+        &self,
+        repository: &gix::Repository,
+        publication: &Publication<'_>,
+    ) -> Result<Plan, StoreError> {
+        let paths: Vec<&TreePath> = publication
+            .changes
+            .iter()
+            .map(|change| &change.path)
+            .collect();
+        let known = self.versions_at(repository, publication.expected_head, &paths)?;
         let mut plan = Plan::new();
         for change in &publication.changes {
             let content = change
@@ -120,7 +132,7 @@ impl Store {
                     id: Self::blob_id(content),
                     executable: file.executable,
                 });
-            let old = head.files.get(&change.path).copied();
+            let old = known.get(&change.path).copied();
             let path = change.path.clone();
             if old == new {
                 plan.remove(&path);
@@ -133,7 +145,7 @@ impl Store {
             };
             plan.insert(path, (file, content.map(<[u8]>::to_owned)));
         }
-        plan
+        Ok(plan)
     }
 
     /// Every file to be published must be the head's version, or the new one
@@ -227,7 +239,7 @@ impl Store {
         let each = order(true).chain(order(false));
         self.update_index(repository, each.map(|(_, file)| (&file.path, file.new)))?;
         point("publish.index_written");
-        swap::flush_file_system(&self.git_dir())?;
+        self.flush_places(record, &folders)?;
         point("publish.all_flushed");
         swap::move_over(&self.record_file(), &folders.displaced.join("record"))?;
         point("publish.record_removed");
@@ -420,6 +432,25 @@ impl Store {
         Ok(had_conflict)
     }
 
+    /// Makes the renames and the index durable, so that nothing is lost with
+    /// the record.
+    fn flush_places(&self, record: &Record, folders: &RunFolders) -> Result<(), StoreError> {
+        let folder_of = |path: &TreePath| self.work_path(path).parent().map(Path::to_owned);
+        let mut places: BTreeSet<PathBuf> = (record.files.iter())
+            .filter_map(|file| folder_of(&file.path))
+            .collect();
+        places.insert(folders.displaced.clone());
+        places.insert(self.git_dir());
+        for place in places {
+            // A folder that is gone needs nothing; its own folder is flushed.
+            if place.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+                fs::flush_folder(&place)?;
+            }
+        }
+        swap::flush_file(&self.git_dir().join("index"))?;
+        Ok(())
+    }
+
     /// Makes the folders above `path`. `Ok(false)` when one of them is a
     /// file or a link, which stays.
     fn make_way_to(&self, path: &TreePath) -> Result<bool, StoreError> {
@@ -518,6 +549,7 @@ fn write_incoming(folders: &RunFolders, plan: &Plan, in_place: &[usize]) -> Resu
     fs::remove_all(&folders.incoming)?;
     fs::make_folders(&folders.incoming)?;
     fs::make_folders(&folders.displaced)?;
+    let mut sides = Vec::new();
     for (number, (file, content)) in plan.values().enumerate() {
         let (Some(new), Some(content)) = (file.new, content) else {
             continue;
@@ -527,7 +559,16 @@ fn write_incoming(folders: &RunFolders, plan: &Plan, in_place: &[usize]) -> Resu
         }
         let side = folders.incoming.join(number.to_string());
         fs::write_unflushed(&side, content, new.executable)?;
+        sides.push(side);
     }
+    if FLUSHED_SINGLY_MAX < sides.len() {
+        swap::flush_file_system(&folders.incoming)?;
+        return Ok(());
+    }
+    for side in &sides {
+        swap::flush_file(side)?;
+    }
+    fs::flush_folder(&folders.incoming)?;
     Ok(())
 }
 

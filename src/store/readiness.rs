@@ -89,7 +89,7 @@ impl Store {
         if staged.is_empty() {
             return Ok(None);
         }
-        let repository = self.repository();
+        let repository = self.writer();
         let files = staged.iter().map(|(path, blob)| (path, Some(*blob)));
         let tree = self.edit_tree(&repository, head, files)?;
         for kept in self.kept_refs(KeptKind::Kept)? {

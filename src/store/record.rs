@@ -118,22 +118,23 @@ fn print_version(version: Option<Blob>) -> String {
 fn parse_file(line: &str) -> Option<RecordedFile> {
     let mut parts = line.strip_prefix("file ")?.splitn(3, ' ');
     Some(RecordedFile {
-        old: parse_version(parts.next()?)?,
-        new: parse_version(parts.next()?)?,
+        old: parse_version(parts.next()?).ok()?,
+        new: parse_version(parts.next()?).ok()?,
         path: TreePath::parse(parts.next()?)?,
     })
 }
 
-fn parse_version(text: &str) -> Option<Option<Blob>> {
+/// An error for what is neither a version nor the mark for none.
+fn parse_version(text: &str) -> Result<Option<Blob>, ()> {
     if text == "-" {
-        return Some(None);
+        return Ok(None);
     }
     let (id, executable) = match text.strip_suffix("+x") {
         Some(id) => (id, true),
         None => (text, false),
     };
-    let id = ObjectId::parse(id)?;
-    Some(Some(Blob { id, executable }))
+    let id = ObjectId::parse(id).ok_or(())?;
+    Ok(Some(Blob { id, executable }))
 }
 
 /// From `<folder>/.git/memrev/…`.

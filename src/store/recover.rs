@@ -20,7 +20,7 @@ const COMMITS_MAX: usize = 10_000;
 
 /// An unfinished object of gix is garbage after this; another program may be
 /// writing a younger one.
-const UNFINISHED_OBJECT_AGE: Duration = Duration::from_secs(3600);
+const UNFINISHED_OBJECT_AGE: Duration = Duration::from_hours(1);
 
 impl Store {
     /// Whether a publication was interrupted, so that the folder is half old
@@ -50,6 +50,7 @@ impl Store {
         self.sweep_displaced(&mut recovery)?;
         point("recover.displaced_swept");
         self.sweep_objects();
+        self.tidy_packs(lock)?;
         recovery.late_edits.sort();
         Ok(recovery)
     }
@@ -119,7 +120,9 @@ impl Store {
 
     fn sweep_side_files(&self) -> Result<(), StoreError> {
         let private = self.private_dir();
-        fs::remove(&private.join("index.new"))?;
+        for unfinished in ["index.new", "pack.new", "idx.new"] {
+            fs::remove(&private.join(unfinished))?;
+        }
         let git_dir = self.git_dir();
         for folder in [&private, &git_dir, &git_dir.join("info")] {
             for entry in fs::list(folder)? {
@@ -132,7 +135,8 @@ impl Store {
         Ok(())
     }
 
-    /// gix leaves `objects/.tmp…` when it is killed. Its age is measured by
+    /// gix leaves `objects/.tmp…` when it is killed, and we a pack without its
+    /// index. Their age is measured by
     /// the file system's own clock: our lock file was written just now.
     /// Garbage harms nobody, so a failure does not stop the caller.
     fn sweep_objects(&self) {
@@ -140,10 +144,18 @@ impl Store {
         let Ok(now) = modified(&self.paths.lock_file) else {
             return;
         };
-        for entry in fs::list(&self.git_dir().join("objects")).unwrap_or_default() {
+        let objects = self.git_dir().join("objects");
+        let mut entries = fs::list(&objects).unwrap_or_default();
+        entries.extend(fs::list(&objects.join("pack")).unwrap_or_default());
+        for entry in entries {
             let name = entry.path.file_name().and_then(|name| name.to_str());
+            let is_pack = entry
+                .path
+                .extension()
+                .is_some_and(|extension| extension == "pack");
+            let is_headless = is_pack && !fs::is_taken(&entry.path.with_extension("idx"));
             let is_unfinished = entry.kind == fs::EntryType::File
-                && name.is_some_and(|name| name.starts_with(".tmp"));
+                && (is_headless || name.is_some_and(|name| name.starts_with(".tmp")));
             let age = || now.duration_since(modified(&entry.path).ok()?).ok();
             if is_unfinished && age().is_some_and(|age| UNFINISHED_OBJECT_AGE < age) {
                 fs::remove(&entry.path).ok();

@@ -118,6 +118,18 @@ pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
+/// Makes a file's content durable.
+///
+/// # Errors
+///
+/// When it cannot be opened or flushed.
+pub(crate) fn flush_file(file: &Path) -> Result<(), FsError> {
+    let opened = File::open(file);
+    opened
+        .and_then(|file| file.sync_all())
+        .map_err(FsError::at("flush", file))
+}
+
 /// Makes everything written to the file system of `folder` durable.
 ///
 /// # Errors
@@ -225,7 +237,7 @@ mod tests {
     #[test]
     fn waiting_ends() {
         let mut asked = 0;
-        let answer = wait_for(Duration::from_secs(60), || {
+        let answer = wait_for(Duration::from_mins(1), || {
             asked += 1;
             Ok::<_, ()>((asked == 3).then_some(asked))
         });

@@ -411,3 +411,32 @@ fn attempts_are_kept_beside_main() {
     folder.commit_all("edit: after packing");
     folder.assert_in_order();
 }
+
+#[test]
+fn many_small_packs_become_one_and_nothing_is_lost() {
+    let folder = Folder::with(&[("a.md", "a\n")]);
+    let packs = || {
+        let all = crate::sys::fs::list(&folder.at(".git/objects/pack")).unwrap();
+        let is_pack = |path: &std::path::Path| path.extension().is_some_and(|name| name == "pack");
+        all.iter().filter(|entry| is_pack(&entry.path)).count()
+    };
+    for round in 0..45 {
+        folder.write("a.md", &format!("{round}\n"));
+        folder.commit_all("edit: again");
+    }
+    assert!(40 < packs());
+    let objects = folder.git(&["rev-list", "--objects", "--all"]);
+    folder.store.recover(&folder.lock()).unwrap();
+    assert_eq!(packs(), 1);
+    assert_eq!(folder.git(&["rev-list", "--objects", "--all"]), objects);
+    // The store that was open all the time finds everything, too.
+    assert_eq!(
+        folder
+            .store
+            .history(folder.head())
+            .filter(Result::is_ok)
+            .count(),
+        47
+    );
+    folder.assert_in_order();
+}

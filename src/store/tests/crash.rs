@@ -153,7 +153,7 @@ fn edit_at(point: &str, edit: impl Fn(&Folder)) -> Folder {
 
 #[cfg(unix)]
 fn wait_until_stopped(pid: u32) {
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_mins(1);
     while Instant::now() < deadline {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
         let state = &stat[stat.rfind(')').unwrap()..];
@@ -174,7 +174,7 @@ fn an_edit_in_the_last_moment_is_merged_with_the_version_it_was_made_on() {
         "publish.main_moved",
     ] {
         let folder = edit_at(point, |folder| {
-            folder.write("MEMORY.md", "1\n2\n3\n4\nfive\n")
+            folder.write("MEMORY.md", "1\n2\n3\n4\nfive\n");
         });
         assert_eq!(
             folder.read("MEMORY.md").unwrap(),

@@ -85,8 +85,8 @@ impl Folder {
     fn commit_all(&self, subject: &str) -> ObjectId {
         let head = self.head();
         let snapshot = self.store.snapshot(head).unwrap();
-        let changed = self.store.changes(&snapshot).unwrap().files;
-        let changes: Vec<TreeChange> = changed
+        let found = self.store.changes(&snapshot).unwrap().files;
+        let changes: Vec<TreeChange> = found
             .iter()
             .map(|change| TreeChange {
                 path: change.path.clone(),

@@ -161,7 +161,7 @@ fn baseline_of(folder: &Folder) {
 
 #[test]
 fn diffs_equal_those_of_git() {
-    let old: String = (1..60).map(|line| format!("line {line}\n")).collect();
+    let old = (1..60).fold(String::new(), |text, line| text + &format!("line {line}\n"));
     let new = old
         .replace("line 7\n", "seven\nand a half\n")
         .replace("line 40\n", "");

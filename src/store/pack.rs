@@ -1,0 +1,265 @@
+//! New objects as one flushed pack, and small packs made one.
+//!
+//! gix writes loose objects and flushes nothing. A loose object costs an
+//! inode and a flush of its own, and flushing the whole file system makes us
+//! wait for what everybody else wrote. A pack is two files for any number.
+//!
+//! # Crash safety
+//!
+//! The pack is flushed before the index that makes it visible gets its name.
+//! [`Store::tidy_packs`] removes packs only after the one that holds the same
+//! objects is in place.
+//!
+//! # Limits
+//!
+//! The objects of one commit are held in memory. Packs have no deltas.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use gix::odb::memory::Storage;
+use gix::zlib::{Compression, stream::deflate};
+
+use crate::store::error::StoreError;
+use crate::store::{Store, StoreLock};
+use crate::sys::fs;
+use crate::sys::ids::hex;
+use crate::sys::stop::point;
+use crate::sys::swap;
+
+/// More small packs than this are made one. Git's own limit is 50.
+const SMALL_PACKS_MAX: usize = 40;
+
+/// A larger pack is left as it is, in bytes.
+const SMALL_PACK_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+type Objects = BTreeMap<gix::ObjectId, (gix::objs::Kind, Vec<u8>)>;
+
+impl Store {
+    /// A view of the repository whose new objects stay in memory until
+    /// [`Store::persist`].
+    pub(super) fn writer(&self) -> gix::Repository {
+        self.repository().with_object_memory()
+    }
+
+    /// Writes the new objects of `writer` to disk, flushed.
+    pub(super) fn persist(&self, writer: &gix::Repository) -> Result<(), StoreError> {
+        let new = writer.objects.reset_object_memory();
+        let new = new.unwrap_or_else(Storage::default);
+        let objects: Objects = new
+            .iter()
+            .map(|(id, object)| (*id, object.clone()))
+            .collect();
+        if objects.is_empty() {
+            return Ok(());
+        }
+        self.write_pack(&objects).map(drop)
+    }
+
+    fn write_pack(&self, objects: &Objects) -> Result<PathBuf, StoreError> {
+        let pack = (Pack::of(objects)).map_err(self.while_trying_to("pack new objects"))?;
+        let folder = self.git_dir().join("objects").join("pack");
+        fs::make_folders(&folder)?;
+        let target = folder.join(format!("pack-{}", pack.checksum));
+        for (name, bytes) in [("pack", &pack.data), ("idx", &pack.index)] {
+            let side = self.private_dir().join(name).with_extension("new");
+            fs::make_folders(&self.private_dir())?;
+            fs::remove(&side)?;
+            fs::write_unflushed(&side, bytes, false)?;
+            swap::flush_file(&side)?;
+            swap::move_over(&side, &target.with_extension(name))?;
+            point("objects.file_placed");
+        }
+        fs::flush_folder(&folder)?;
+        Ok(target)
+    }
+
+    /// Makes one pack of the small ones when there are too many of them. Not
+    /// beside a publication. Nothing that a pack holds is dropped, and what a
+    /// person marked to be kept stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// When an object cannot be read or a file not be written or removed.
+    pub(crate) fn tidy_packs(&self, lock: &StoreLock) -> Result<(), StoreError> {
+        self.assert_locked(lock);
+        let small = self.small_packs()?;
+        if small.len() <= SMALL_PACKS_MAX || fs::is_taken(&self.record_file()) {
+            return Ok(());
+        }
+        let repository = self.repository();
+        let mut objects = Objects::new();
+        for index in &small {
+            let index = gix::odb::pack::index::File::at(index, gix::hash::Kind::Sha1);
+            let index = index.map_err(self.while_trying_to("read the index of a pack"))?;
+            for number in 0..index.num_objects() {
+                let id = index.oid_at_index(number).to_owned();
+                let mut object = self.find(&repository, id)?;
+                objects.insert(id, (object.kind, std::mem::take(&mut object.data)));
+            }
+        }
+        let whole = self.write_pack(&objects)?.with_extension("idx");
+        point("objects.packs_joined");
+        for index in small.iter().filter(|index| **index != whole) {
+            // Without its index nobody looks for the pack.
+            fs::remove(index)?;
+            for other in ["rev", "pack"] {
+                fs::remove(&index.with_extension(other))?;
+            }
+            point("objects.pack_removed");
+        }
+        Ok(())
+    }
+
+    /// The index files of small packs that are free to go.
+    fn small_packs(&self) -> Result<Vec<PathBuf>, StoreError> {
+        let folder = self.git_dir().join("objects").join("pack");
+        let has = |index: &Path, other: &str| fs::is_taken(&index.with_extension(other));
+        let is_free = |index: &PathBuf| {
+            let size = fs::size_and_time(&index.with_extension("pack")).map(|(size, _)| size);
+            let marks = ["keep", "promisor", "mtimes", "bitmap"];
+            index
+                .extension()
+                .is_some_and(|extension| extension == "idx")
+                && size.is_some_and(|size| size <= SMALL_PACK_BYTES_MAX)
+                && !marks.iter().any(|mark| has(index, mark))
+        };
+        let files = fs::list(&folder)?.into_iter().map(|entry| entry.path);
+        Ok(files.filter(is_free).collect())
+    }
+}
+
+/// The two files of a pack (gitformat-pack(5), both of version 2).
+struct Pack {
+    data: Vec<u8>,
+    index: Vec<u8>,
+    /// Of `data`, in hexadecimal: its name.
+    checksum: String,
+}
+
+impl Pack {
+    fn of(objects: &Objects) -> Result<Self, Box<dyn std::error::Error + Send + Sync>> {
+        let count = u32::try_from(objects.len())?;
+        let mut data = Vec::new();
+        data.extend_from_slice(b"PACK");
+        data.extend_from_slice(&2_u32.to_be_bytes());
+        data.extend_from_slice(&count.to_be_bytes());
+        let mut places = Vec::with_capacity(objects.len());
+        for (kind, content) in objects.values() {
+            let start = data.len();
+            data.extend(entry_header(*kind, content.len()));
+            let mut deflate = deflate::Write::new(&mut data, Compression::BEST_SPEED);
+            deflate.write_all(content)?;
+            deflate.flush()?;
+            places.push((u32::try_from(start)?, crc32(&data[start..])));
+        }
+        let checksum = sha1(&data)?;
+        data.extend_from_slice(checksum.as_bytes());
+        Ok(Self {
+            index: index_of(objects, &places, checksum)?,
+            checksum: hex(checksum.as_bytes()),
+            data,
+        })
+    }
+}
+
+/// Kind and size: four bits of the size in the first byte, seven in each
+/// further one.
+fn entry_header(kind: gix::objs::Kind, size: usize) -> Vec<u8> {
+    let kind: u8 = match kind {
+        gix::objs::Kind::Commit => 1,
+        gix::objs::Kind::Tree => 2,
+        gix::objs::Kind::Blob => 3,
+        gix::objs::Kind::Tag => 4,
+    };
+    let low = |size: usize, mask: u8| size.to_le_bytes()[0] & mask;
+    let mut bytes = vec![kind << 4 | low(size, 0x0f)];
+    let mut rest = size >> 4;
+    while rest != 0 {
+        *bytes.last_mut().expect("the first byte is there") |= 0x80;
+        bytes.push(low(rest, 0x7f));
+        rest >>= 7;
+    }
+    bytes
+}
+
+/// Offsets below 2 GiB only; larger packs fail before, on their offsets.
+fn index_of(
+    objects: &Objects,
+    places: &[(u32, u32)],
+    checksum: gix::ObjectId,
+) -> Result<Vec<u8>, Box<dyn std::error::Error + Send + Sync>> {
+    let mut index = Vec::with_capacity(1100 + objects.len() * 28);
+    index.extend_from_slice(b"\xfftOc");
+    index.extend_from_slice(&2_u32.to_be_bytes());
+    let mut ids = objects.keys().peekable();
+    let mut seen = 0_u32;
+    for first in 0..=u8::MAX {
+        while ids.next_if(|id| id.first_byte() == first).is_some() {
+            seen += 1;
+        }
+        index.extend_from_slice(&seen.to_be_bytes());
+    }
+    for id in objects.keys() {
+        index.extend_from_slice(id.as_bytes());
+    }
+    for (_, crc) in places {
+        index.extend_from_slice(&crc.to_be_bytes());
+    }
+    for (offset, _) in places {
+        if i32::try_from(*offset).is_err() {
+            return Err("the objects of one commit have more than 2 GiB".into());
+        }
+        index.extend_from_slice(&offset.to_be_bytes());
+    }
+    index.extend_from_slice(checksum.as_bytes());
+    let own = sha1(&index)?;
+    index.extend_from_slice(own.as_bytes());
+    Ok(index)
+}
+
+fn sha1(bytes: &[u8]) -> Result<gix::ObjectId, gix::Error> {
+    let mut hasher = gix::hash::hasher(gix::hash::Kind::Sha1);
+    hasher.update(bytes);
+    hasher.try_finalize()
+}
+
+/// CRC-32 as in zlib and gitformat-pack(5).
+fn crc32(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = {
+        let mut table = [0_u32; 256];
+        let mut byte = 0;
+        while byte < 256 {
+            #[expect(clippy::cast_possible_truncation, reason = "below 256")]
+            let mut value = byte as u32;
+            let mut bit = 0;
+            while bit < 8 {
+                let carry = if value & 1 == 1 { 0xedb8_8320 } else { 0 };
+                value = value >> 1 ^ carry;
+                bit += 1;
+            }
+            table[byte] = value;
+            byte += 1;
+        }
+        table
+    };
+    let step = |crc: u32, byte: &u8| {
+        let at = usize::from(crc.to_le_bytes()[0] ^ byte);
+        TABLE[at] ^ crc >> 8
+    };
+    !bytes.iter().fold(u32::MAX, step)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{crc32, entry_header};
+
+    #[test]
+    fn checksums_and_headers_are_those_of_the_format() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc32(b""), 0);
+        assert_eq!(entry_header(gix::objs::Kind::Blob, 5), [0x35]);
+        assert_eq!(entry_header(gix::objs::Kind::Tree, 300), [0xac, 0x12]);
+    }
+}
