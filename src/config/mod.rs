@@ -85,7 +85,7 @@ pub(crate) struct Sessions {
     pub(crate) codex_roots: Option<Vec<PathBuf>>,
     pub(crate) claude_roots: Option<Vec<PathBuf>>,
     pub(crate) include_exec: bool,
-    /// Folders and project identities that are off, see
+    /// Folders and project identities that are off, by all their names; see
     /// [`Sessions::is_project_disabled`].
     pub(crate) disabled_projects: Vec<String>,
 }

@@ -130,10 +130,10 @@ impl Reader<'_> {
             }
             (Field::Projects(field), DeValue::Array(_)) => {
                 let user_home = self.user_home;
-                let listed = |text: &str| project::normalise(text, user_home);
+                let names = |text: &str| project::names(text, user_home);
                 let problem = "must be a folder (absolute, or in `~/`) or a project such as \
                      `example.org/team/project`";
-                *field(&mut self.config) = self.list(key, value, listed, problem)?;
+                *field(&mut self.config) = self.list(key, value, names, problem)?.concat();
                 return Some(Taken::AsWritten);
             }
             (Field::Switch(_), _) => "`true` or `false`".to_owned(),

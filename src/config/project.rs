@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::config::Sessions;
+use crate::sys::project;
 
 impl Sessions {
     /// Whether a session in `cwd` of `project` is switched off: a listed
@@ -14,7 +15,11 @@ impl Sessions {
             let mut place = parts(place);
             parts(listed).all(|part| place.next() == Some(part))
         };
-        let places: Vec<&str> = cwd.into_iter().chain(project).collect();
+        if self.disabled_projects.is_empty() {
+            return false;
+        }
+        let cwd = cwd.map(project::folder_name);
+        let places: Vec<&str> = cwd.as_deref().into_iter().chain(project).collect();
         (self.disabled_projects.iter())
             .any(|listed| places.iter().any(|place| is_below(place, listed)))
     }
@@ -42,52 +47,22 @@ pub(super) fn absolute(text: &str, user_home: &Path) -> Option<PathBuf> {
     Path::new(text).is_absolute().then(|| PathBuf::from(text))
 }
 
-/// A line of `disabled_projects`: an absolute folder, or the identity that a
-/// repository's URL comes down to. A name alone is neither: many folders have
-/// the same one.
-pub(super) fn normalise(text: &str, user_home: &Path) -> Option<String> {
+/// A line of `disabled_projects`, by all the names that sessions may know it
+/// by: an absolute folder, or the identity that a repository's URL comes down
+/// to. A name alone is neither: many folders have the same one.
+pub(super) fn names(text: &str, user_home: &Path) -> Option<Vec<String>> {
     let text = text.trim();
-    if text.is_empty() || text.contains(char::is_control) {
-        return None;
-    }
     if let Some(folder) = absolute(text, user_home) {
-        return Some(folder.to_string_lossy().into_owned());
+        return Some(project::names_of(&folder));
     }
+    // Sessions may have been held on another system.
     if is_windows_path(text) {
-        return Some(text.to_owned());
+        return Some(vec![project::folder_name(text)]);
     }
-    let is_relative = text.starts_with(['.', '/', '\\', '~']);
-    (!is_relative).then(|| identity(text)).flatten()
+    project::remote_identity(text).map(|identity| vec![identity])
 }
 
-/// `C:\work` or `C:/work`: sessions may have been held on another system.
+/// `C:\work` or `C:/work`.
 fn is_windows_path(text: &str) -> bool {
     matches!(text.as_bytes(), [drive, b':', b'/' | b'\\', ..] if drive.is_ascii_alphabetic())
-}
-
-/// `https://user@example.org/team/project.git` and
-/// `git@example.org:team/project` are both `example.org/team/project`.
-fn identity(text: &str) -> Option<String> {
-    let (has_scheme, rest) = match text.split_once("://") {
-        Some((_, rest)) => (true, rest),
-        None => (false, text),
-    };
-    let end = rest.find(['?', '#']).unwrap_or(rest.len());
-    let (host, path) = match rest[..end].split_once('/') {
-        // The short form of SSH has a colon between host and path.
-        Some((host, path)) if !has_scheme && host.contains(':') => {
-            let (host, first) = host.split_once(':')?;
-            (host, format!("{first}/{path}"))
-        }
-        Some((host, path)) => (host, path.to_owned()),
-        None if !has_scheme => {
-            let (host, path) = rest[..end].split_once(':')?;
-            (host, path.to_owned())
-        }
-        None => return None,
-    };
-    let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
-    let path = path.trim_matches('/');
-    let path = path.strip_suffix(".git").unwrap_or(path);
-    (!host.is_empty() && !path.is_empty()).then(|| format!("{}/{path}", host.to_lowercase()))
 }

@@ -186,7 +186,7 @@ fn values_go_where_they_belong() {
             "/home/ada/secret",
             "example.org/team/ledger",
             "example.org/team/other",
-            "C:\\work\\"
+            "C:\\work"
         ]
     );
 }
@@ -210,12 +210,39 @@ fn a_project_is_off_with_all_below_it_and_nothing_beside_it() {
         (Some("/x"), Some("example.org/teams/ledger"), false),
         (Some("/example.org/team"), None, false),
         (Some("C:\\work\\x"), None, true),
+        (Some("c:/work/x"), None, true),
         (Some("C:\\workshop"), None, false),
+        (Some("/x/../p/a"), None, true),
         (None, None, false),
     ] {
         let told = config.sessions.is_project_disabled(cwd, project);
         assert_eq!(told, is_off, "{cwd:?} {project:?}");
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_folder_that_is_a_project_is_off_in_its_worktrees_and_clones() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let git = root.join("ledger/.git");
+    crate::sys::fs::make_folders(&git).unwrap();
+    crate::sys::fs::replace(&git.join("HEAD"), b"ref: refs/heads/main\n").unwrap();
+    let origin = b"[remote \"origin\"]\n\turl = git@example.org:team/ledger.git\n";
+    crate::sys::fs::replace(&git.join("config"), origin).unwrap();
+    std::os::unix::fs::symlink(root.join("ledger"), root.join("link")).unwrap();
+    let config = read(&format!(
+        "sessions.disabled_projects = ['{}/link']",
+        root.display()
+    ));
+    let is_off = |cwd: &str, project| config.sessions.is_project_disabled(Some(cwd), project);
+    assert!(is_off("/elsewhere", Some("example.org/team/ledger")));
+    assert!(is_off(&format!("{}/link/src", root.display()), None));
+    assert!(is_off(&format!("{}/ledger/src", root.display()), None));
+    assert!(!is_off(
+        &format!("{}/ledgers", root.display()),
+        Some("example.org/team/x")
+    ));
 }
 
 /// The file, then `line: message` with `| hint` of each problem.

@@ -38,6 +38,9 @@ const BUSY_WAIT_IN_PASSING: Duration = Duration::from_millis(100);
 /// the file at the same time.
 const TRIES_MAX: u32 = 5;
 
+/// How the names of half-made ledgers begin.
+const SIDE_PREFIX: &str = ".ledger.sqlite.memrev-";
+
 /// What SQLite may keep beside a database file.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
@@ -260,10 +263,14 @@ fn make(path: &Path, now: Timestamp) -> Result<bool, OpenError> {
         stop::point("ledger.built_aside");
         publish(&side, path)
     });
-    if !matches!(made, Ok(true)) {
-        fs::remove(&side)?;
+    if let Ok(true) = made {
+        return made;
     }
-    made
+    for end in JOURNALS.into_iter().chain([""]) {
+        fs::remove(&with_end(&side, end))?;
+    }
+    // Whoever was faster may have swept our half-made file away.
+    if fs::is_taken(path) { Ok(false) } else { made }
 }
 
 fn publish(side: &Path, path: &Path) -> Result<bool, OpenError> {
@@ -276,7 +283,20 @@ fn publish(side: &Path, path: &Path) -> Result<bool, OpenError> {
         fs::remove(&with_end(path, end))?;
     }
     fs::rename(side, path)?;
+    sweep(path)?;
     Ok(true)
+}
+
+/// Removes what a crash of [`make`] left. What another process is making just
+/// now goes too: it is too late with it.
+fn sweep(path: &Path) -> Result<(), OpenError> {
+    for entry in fs::list(path.parent().unwrap_or(path))? {
+        let name = entry.path.file_name().unwrap_or_default();
+        if name.as_encoded_bytes().starts_with(SIDE_PREFIX.as_bytes()) {
+            fs::remove(&entry.path)?;
+        }
+    }
+    Ok(())
 }
 
 fn build(side: &Path, ids: &Ids, now: Timestamp) -> Result<(), OpenError> {
@@ -338,7 +358,7 @@ fn with_end(path: &Path, end: &str) -> PathBuf {
 /// `.ledger.sqlite.memrev-<random>.tmp`: a side file by its name, and not the
 /// same for two threads of one process.
 fn side_path(path: &Path, ids: &Ids) -> PathBuf {
-    path.with_file_name(format!(".ledger.sqlite.memrev-{}.tmp", ids.token()))
+    path.with_file_name(format!("{SIDE_PREFIX}{}.tmp", ids.token()))
 }
 
 /// `ledger.damaged-2026-12-01T05-33-44.sqlite`, numbered if taken.

@@ -41,6 +41,39 @@ pub(crate) fn identify(cwd: &Path, repository_url: Option<&str>) -> Project {
     Project::new(identity)
 }
 
+/// The identity behind a remote repository's URL, or behind `host/path` as
+/// identities are written. `None` for folders and bare names.
+pub(crate) fn remote_identity(text: &str) -> Option<String> {
+    let text = text.trim();
+    let found = match normalised_url(text)? {
+        Origin::Local(_) if text.starts_with(['.', '/', '\\', '~']) || text.contains("://") => None,
+        Origin::Local(_) => normalised_url(&format!("https://{text}")),
+        remote @ Origin::Remote(_) => Some(remote),
+    };
+    match found? {
+        Origin::Remote(identity) => Some(identity),
+        Origin::Local(_) => None,
+    }
+}
+
+/// What sessions may call an absolute folder: as written, with its links
+/// resolved, and if it is the root of a work tree, the project's identity.
+pub(crate) fn names_of(folder: &Path) -> Vec<String> {
+    let mut names = vec![folder_name(&folder.to_string_lossy())];
+    names.push(real(folder));
+    if folder.join(".git").exists() {
+        names.push(identify(folder, None).as_str().to_owned());
+    }
+    names.dedup();
+    names
+}
+
+/// A folder of any system without `.`, `..`, `file://` and trailing
+/// separators, by name alone.
+pub(crate) fn folder_name(folder: &str) -> String {
+    plain_folder(Path::new(folder))
+}
+
 /// Where a repository was cloned from.
 #[derive(Debug, PartialEq, Eq)]
 enum Origin {

@@ -325,6 +325,17 @@ fn journals_that_outlived_their_file_do_not_reach_the_new_one() {
 }
 
 #[test]
+fn half_made_files_of_a_crash_are_swept() {
+    let home = Home::new();
+    for end in ["", "-wal", "-shm"] {
+        let name = format!(".ledger.sqlite.memrev-0123.tmp{end}");
+        fs::replace(&home.folder.path().join(name), b"half").unwrap();
+    }
+    drop(home.open());
+    assert_eq!(home.names(), ["ledger.lock", "ledger.sqlite"]);
+}
+
+#[test]
 fn migrations_are_applied_once_each_in_order() {
     let mut connection = Connection::open_in_memory().unwrap();
     migrate(&mut connection, MIGRATIONS).unwrap();
