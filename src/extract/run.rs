@@ -547,4 +547,6 @@ pub(crate) fn preview(
 }
 
 #[cfg(test)]
+mod home;
+#[cfg(test)]
 mod tests;

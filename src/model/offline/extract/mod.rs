@@ -14,6 +14,8 @@
 //! One pass over the items for each kind of thing looked for, however long the
 //! session; a recap has at most [`render::RECAP_BYTES_MAX`] bytes.
 
+mod command_line;
+mod errors;
 #[cfg(test)]
 mod fixture;
 mod keywords;

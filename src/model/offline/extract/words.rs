@@ -66,6 +66,21 @@ pub(crate) fn end_of(text: &str, bytes_max: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
 }
 
+/// The first line of a command or output as it may stand between backticks.
+pub(crate) fn code_line(text: &str, bytes_max: usize) -> String {
+    let first = text
+        .lines()
+        .find(|line| !line.trim().is_empty())
+        .unwrap_or("");
+    let line = one_line(first);
+    let has_more = first.trim().len() < text.len();
+    if line.len() <= bytes_max && !has_more {
+        return line.replace('`', "'");
+    }
+    let kept = begin_of(&line, bytes_max - '…'.len_utf8());
+    format!("{kept}…").replace('`', "'")
+}
+
 /// The beginning of `line` as a title: whole words where the script has them,
 /// an ellipsis when something is missing.
 pub(crate) fn title(line: &str, bytes_max: usize) -> String {
