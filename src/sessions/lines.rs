@@ -65,6 +65,11 @@ impl<R: Read> LineReader<R> {
         }
     }
 
+    /// Lines handed out so far.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// The next line, or `None` after the last.
     ///
     /// # Errors

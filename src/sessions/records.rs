@@ -10,6 +10,7 @@
 //! users of such tools; the table test beside the corpus has them all.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::{self, Read};
 
 use serde::de::IgnoredAny;
@@ -84,7 +85,17 @@ pub(super) fn walk<R: Read>(
             Ok(Some(line)) => walk.line(&line),
             Ok(None) => break,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                walk.has_content = true;
                 walk.report.unfinished_line = true;
+                break;
+            }
+            // Not the system but the decoder says so.
+            Err(error) if error.raw_os_error().is_none() => {
+                walk.has_content = true;
+                walk.damaged(
+                    lines.number() + 1,
+                    "the compressed data is damaged from here on",
+                );
                 break;
             }
             Err(error) => return Err(error),
@@ -142,7 +153,10 @@ impl<S: Sink> Walk<'_, S> {
     }
 
     fn text(&mut self, line: &Line<'_>, text: &str) {
-        if let Ok(taken) = self.sink.take(line.number, text) {
+        // A list would do for a struct: only objects are tried.
+        if text.starts_with('{')
+            && let Ok(taken) = self.sink.take(line.number, text)
+        {
             self.has_content = true;
             self.count(taken);
             return;
@@ -222,7 +236,7 @@ impl<S: Sink> Walk<'_, S> {
             Ok(taken) => {
                 self.warn(
                     line_number,
-                    "characters that JSON does not allow were replaced",
+                    "characters that JSON does not allow were mended",
                 );
                 self.count(taken);
             }
@@ -308,9 +322,9 @@ fn later_record(broken: &str) -> Option<&str> {
         })
 }
 
-/// The same JSON with lone halves of surrogate pairs and raw control
-/// characters inside strings replaced by U+FFFD.
-fn mended(json: &str) -> String {
+/// The same JSON with lone halves of surrogate pairs replaced by U+FFFD and
+/// control characters inside strings escaped.
+pub(super) fn mended(json: &str) -> String {
     let mut mended = String::with_capacity(json.len());
     let mut is_inside = false;
     let mut rest = json;
@@ -324,7 +338,9 @@ fn mended(json: &str) -> String {
             '\\' if is_inside => {
                 taken = push_escape(&mut mended, rest);
             }
-            control if is_inside && control < ' ' => mended.push('\u{FFFD}'),
+            control if is_inside && control < ' ' => {
+                write!(mended, "\\u{:04x}", u32::from(control)).expect("a string takes any text");
+            }
             other => mended.push(other),
         }
         rest = &rest[taken..];

@@ -2,11 +2,11 @@
 
 use serde_json::value::RawValue;
 
-use crate::domain::item::{ItemKind, Provenance, Trust};
+use crate::domain::item::{Provenance, Trust};
 use crate::sessions::citation::{FoundIn, split_answer};
 use crate::sessions::claude::reader::{Part, RECORD_IDS_MAX, Reader, Record};
 use crate::sessions::claude::wire::{Answered, Attachment, Row};
-use crate::sessions::draft::Said;
+use crate::sessions::draft::{Draft, Said};
 use crate::sessions::records::Taken;
 use crate::sessions::tools;
 use crate::sessions::wire::{Content, Object, Part as ContentPart};
@@ -69,8 +69,7 @@ impl Reader<'_> {
                 _ => {}
             }
         }
-        let is_kept = media_count == 0 || is_harness || (has_text && self.add_media(media_count));
-        if !is_kept {
+        if media_count > 0 && !is_harness && !(has_text && self.add_media(record, media_count)) {
             // Images alone.
             let said = Said::message(self.human(record), "");
             self.drafts
@@ -120,14 +119,17 @@ impl Reader<'_> {
     }
 
     /// Counts images that stand behind their text.
-    fn add_media(&mut self, media_count: u32) -> bool {
-        match self.drafts.all_mut().last_mut() {
-            Some(last) if last.item.kind == ItemKind::Message => {
-                last.item.media_count += media_count;
-                true
-            }
-            _ => false,
-        }
+    fn add_media(&mut self, record: Record, media_count: u32) -> bool {
+        let human = self.human(record);
+        let mut drafts = self.drafts.all_mut().iter_mut().rev();
+        let is_here = |draft: &&mut Draft| draft.origin.line_number == record.origin.line_number;
+        let words = drafts.by_ref().take_while(is_here);
+        let mut words = words.filter(|draft| draft.item.provenance == human);
+        let Some(words) = words.next() else {
+            return false;
+        };
+        words.item.media_count += media_count;
+        true
     }
 
     fn tool_result(&mut self, record: Record, part: ContentPart<'_>, result: Option<&RawValue>) {

@@ -29,6 +29,7 @@ impl Reader<'_> {
         for text in &request.typed {
             self.look_for_mark(text);
         }
+        self.knows_authors |= request.is_sure;
         self.note_environment(&request.pieces);
         self.add_request(origin, request);
     }
@@ -62,7 +63,7 @@ impl Reader<'_> {
         self.has_human |= has_human;
         match event {
             Some(drafts) => drafts.into_iter().for_each(|draft| self.take_back(draft)),
-            None if has_human => self.users.wait(added, &typed, false),
+            None if has_human => self.users.wait(added, &typed, false, origin.line_number),
             None => {}
         }
     }
@@ -89,7 +90,9 @@ impl Reader<'_> {
         );
         match self.answers.other_half(&visible, false) {
             Some(events) => events.into_iter().for_each(|event| self.take_back(event)),
-            None => self.answers.wait(Vec::new(), &visible, false),
+            None => self
+                .answers
+                .wait(Vec::new(), &visible, false, origin.line_number),
         }
         if !visible.is_empty() || media_count > 0 {
             let said = Said::message(answer_provenance(&payload.phase), visible);
@@ -113,7 +116,16 @@ impl Reader<'_> {
             return;
         }
         self.look_for_mark(text);
-        if let Some(drafts) = self.users.other_half(text, true) {
+        let message = self.users.other_half(text, true);
+        // Where the transcript says who wrote what, the event may word it
+        // differently.
+        let message = message.or_else(|| {
+            let knows_authors = self.knows_authors;
+            knows_authors
+                .then(|| self.users.neighbour(origin.line_number))
+                .flatten()
+        });
+        if let Some(drafts) = message {
             for id in drafts {
                 if let Some(draft) = self.drafts.get_mut(id) {
                     draft.standing = Standing::Confirmed;
@@ -128,7 +140,7 @@ impl Reader<'_> {
             let said = Said::message(provenance, text).standing(Standing::EventOnly);
             added.push(self.push(origin, said));
         }
-        self.users.wait(added, text, true);
+        self.users.wait(added, text, true, origin.line_number);
     }
 
     /// What the assistant answered, as an event.
@@ -150,7 +162,8 @@ impl Reader<'_> {
         }
         let said = Said::message(answer_provenance(phase), visible.as_str());
         let id = self.push(origin, said.standing(Standing::EventOnly));
-        self.answers.wait(vec![id], &visible, true);
+        self.answers
+            .wait(vec![id], &visible, true, origin.line_number);
     }
 
     fn look_for_mark(&mut self, text: &str) {

@@ -20,7 +20,11 @@ struct Waiting {
     /// White space collapsed, at most [`TEXT_BYTES_MAX`].
     text: String,
     is_event: bool,
+    line_number: u64,
 }
+
+/// A message and its event stand next to each other, give or take one record.
+const NEIGHBOUR_LINES_MAX: u64 = 2;
 
 /// What is compared of a text: long ones differ early or were cut.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
@@ -45,7 +49,18 @@ impl Waitlist {
         Some(self.0.remove(at).drafts)
     }
 
-    pub(super) fn wait(&mut self, drafts: Vec<u32>, text: &str, is_event: bool) {
+    /// The drafts of a message just before this event, which says the same in
+    /// other words.
+    pub(super) fn neighbour(&mut self, line_number: u64) -> Option<Vec<u32>> {
+        let last = self.0.last().filter(|one| !one.is_event)?;
+        let is_near = line_number.saturating_sub(last.line_number) <= NEIGHBOUR_LINES_MAX;
+        is_near
+            .then(|| self.0.pop())
+            .flatten()
+            .map(|one| one.drafts)
+    }
+
+    pub(super) fn wait(&mut self, drafts: Vec<u32>, text: &str, is_event: bool, line_number: u64) {
         if self.0.len() == WAITING_MAX {
             self.0.remove(0);
         }
@@ -54,6 +69,7 @@ impl Waitlist {
             drafts,
             text,
             is_event,
+            line_number,
         });
     }
 

@@ -44,6 +44,8 @@ pub(in crate::sessions) struct Reader<'a> {
     /// The rollout says where turns begin.
     has_turn_events: bool,
     pub(super) has_user_events: bool,
+    /// Messages say themselves who wrote them.
+    pub(super) knows_authors: bool,
     pub(super) users: Waitlist,
     pub(super) answers: Waitlist,
     pub(super) citations: Citations,
@@ -74,6 +76,7 @@ impl<'a> Reader<'a> {
             turn: 0,
             has_turn_events: false,
             has_user_events: false,
+            knows_authors: false,
             users: Waitlist::default(),
             answers: Waitlist::default(),
             citations: Citations::default(),

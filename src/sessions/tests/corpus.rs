@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use crate::domain::id::ThreadId;
 use crate::domain::item::{Item, ItemKind, Trust};
 use crate::domain::session::{ReadReport, Session, SessionHead};
 use crate::domain::text::Raw;
@@ -92,7 +93,7 @@ fn told_of(found: &Found, quick: &SessionHead, session: &Session) -> String {
         writeln!(told, "repeats: {name}").unwrap();
     }
     for citation in &session.citations {
-        let ids: Vec<&str> = citation.thread_ids.iter().map(|id| id.as_str()).collect();
+        let ids: Vec<&str> = citation.thread_ids.iter().map(ThreadId::as_str).collect();
         writeln!(told, "cites: {} #{}", ids.join(", "), citation.occurrence).unwrap();
     }
     if session.has_external {
