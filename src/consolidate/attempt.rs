@@ -2,7 +2,7 @@
 //!
 //! Steps 6 and 7 of [`super::run`]. Nothing here touches the memory folder.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::consolidate::absorb::Place;
 use crate::consolidate::guard::GuardLimits;
@@ -28,6 +28,7 @@ use crate::store::message::ChangeKind;
 use crate::store::{NewFile, TreeChange};
 use crate::sys::clock::Clock;
 use crate::text::note;
+use crate::text::note_kind;
 use crate::text::redact;
 
 /// Calls of the worker in one attempt: the work, and one chance to mend it.
@@ -42,6 +43,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) withheld: &'a [Withheld],
     pub(crate) limits: &'a GuardLimits,
     person_entries: Vec<Entry>,
+    old_recaps: BTreeMap<ThreadId, String>,
     threads: BTreeSet<ThreadId>,
     fresh_threads: BTreeSet<ThreadId>,
     fresh_notes: Vec<FreshNote>,
@@ -70,6 +72,7 @@ impl<'a> Bench<'a> {
             withheld,
             limits: &place.policy.guard,
             person_entries: past::person_entries(place.store, place.version, head, &current)?,
+            old_recaps: survey.old_recaps(),
             threads: survey.threads(),
             fresh_threads: BTreeSet::new(),
             fresh_notes: Vec::new(),
@@ -116,6 +119,7 @@ impl<'a> Bench<'a> {
             old: &self.survey.outputs,
             new,
             recaps: &self.survey.recaps,
+            old_recaps: &self.old_recaps,
             threads: &self.threads,
             fresh_threads: &self.fresh_threads,
             fresh_notes: &self.fresh_notes,
@@ -135,7 +139,7 @@ fn fresh_note(path: &TreePath, text: &str) -> Option<FreshNote> {
     let note = note::parse(path, text).ok()?;
     Some(FreshNote {
         path: path.clone(),
-        kind: note.kind.unwrap_or(NoteKind::Remember),
+        kind: note_kind::effective_kind(&note),
         text: note.text.unredacted().to_owned(),
     })
 }

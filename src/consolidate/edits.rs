@@ -340,15 +340,11 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
     told
 }
 
-/// Whether an entry states something. Titles of groups and tasks, lists of
-/// files and keywords only help to find other entries; who removes or renames
-/// one says nothing about a statement.
+/// Whether an entry states something. Titles of groups and tasks only hold
+/// other entries; who removes or renames one says nothing about a statement.
 fn counts(entry: &Entry) -> bool {
-    const LISTS: [&str; 2] = ["rollout_summary_files", "keywords"];
-    let is_listed = (entry.headings.last()).is_some_and(|it| LISTS.contains(&it.trim()));
     let is_statement = matches!(entry.kind, EntryKind::Bullet | EntryKind::Topic);
-    let says_something = STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count();
-    is_statement && !is_listed && says_something
+    is_statement && STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count()
 }
 
 fn side_entries(path: &TreePath, side: Option<&Side>) -> Vec<Entry> {

@@ -25,8 +25,11 @@ const SAME_SIMILARITY_MIN: f64 = 0.6;
 /// Alike enough within one heading, or for a successor that a newer source
 /// or a note brought.
 const SUCCESSOR_SIMILARITY_MIN: f64 = 0.25;
-/// Alike enough when both cite the same sources.
-const CITED_SIMILARITY_MIN: f64 = 0.15;
+/// Alike enough for a statement when both rest on the same sources; a topic
+/// or task that rests on the same ones is the same in any words.
+const CITED_SIMILARITY_MIN: f64 = 0.3;
+/// Alike enough below the same headings.
+const NEAR_SIMILARITY_MIN: f64 = 0.4;
 
 /// `[guard]`: how much may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -105,6 +108,8 @@ pub(crate) struct GuardFacts<'a> {
     pub(crate) new: &'a [Entry],
     /// Recap text by path, of the new tree.
     pub(crate) recaps: &'a BTreeMap<TreePath, String>,
+    /// The consumed version of recaps that changed in this pass.
+    pub(crate) old_recaps: &'a BTreeMap<ThreadId, String>,
     /// Threads with a recap in the new tree.
     pub(crate) threads: &'a BTreeSet<ThreadId>,
     /// Threads whose recap is new or changed in this pass.
@@ -130,20 +135,24 @@ pub(crate) fn losses(facts: &GuardFacts<'_>) -> Vec<Loss> {
 
 /// Pairs entries in rounds, from sure to likely; what is left is gone.
 fn unpaired<'a>(old: &'a [Entry], new: &'a [Entry]) -> Vec<&'a Entry> {
-    let mut old: Vec<Known<'a>> = old.iter().map(Known::new).collect();
-    let mut new: Vec<Known<'a>> = new.iter().map(Known::new).collect();
+    let (old_sources, new_sources) = (Sources::of(old), Sources::of(new));
+    let mut old: Vec<Known<'a>> = old.iter().map(|it| Known::new(it, &old_sources)).collect();
+    let mut new: Vec<Known<'a>> = new.iter().map(|it| Known::new(it, &new_sources)).collect();
     let rounds: [fn(&Known<'_>, &Known<'_>) -> f64; 4] = [
         |a, b| f64::from(a.words == b.words),
         |a, b| {
             let is_same = a.cites() && a.sources == b.sources;
-            above(is_same, a.similarity(b), CITED_SIMILARITY_MIN)
+            match a.entry.kind {
+                EntryKind::Bullet => above(is_same, a.similarity(b), CITED_SIMILARITY_MIN),
+                _ => f64::from(is_same) * a.similarity(b).max(f64::EPSILON),
+            }
         },
         |a, b| {
             let is_near = a.entry.headings == b.entry.headings;
             let is_recount = is_near && !a.cites() && a.wordless == b.wordless;
             let similarity = a.similarity(b).max(f64::from(is_recount));
             let fits = is_near && (!a.cites() || !b.cites() || a.shares_source(b));
-            above(fits, similarity, SUCCESSOR_SIMILARITY_MIN.max(0.4))
+            above(fits, similarity, NEAR_SIMILARITY_MIN)
         },
         |a, b| above(true, a.similarity(b), SAME_SIMILARITY_MIN),
     ];
@@ -201,12 +210,13 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn new(entry: &'a Entry) -> Self {
+    fn new(entry: &'a Entry, sources: &Sources) -> Self {
         let words = shingles::normalise(&entry.text);
         let wordless = words.chars().filter(|c| !c.is_numeric()).collect();
-        let threads = entry.thread_ids.iter().map(ToString::to_string);
+        let (threads, files) = sources.of_entry(entry);
+        let threads = threads.iter().map(ToString::to_string);
         Self {
-            sources: threads.chain(entry.recap_files.iter().cloned()).collect(),
+            sources: threads.chain(files).collect(),
             entry,
             words,
             wordless,
@@ -224,6 +234,54 @@ impl<'a> Known<'a> {
     fn similarity(&self, other: &Self) -> f64 {
         shingles::similarity(&self.entry.text, &other.entry.text)
     }
+}
+
+/// What the tasks of a handbook rest on, so that a statement which ends in
+/// `[Task 2]` rests on the same.
+struct Sources {
+    by_task: BTreeMap<(TreePath, String, u32), (Vec<ThreadId>, Vec<String>)>,
+}
+
+impl Sources {
+    fn of(entries: &[Entry]) -> Self {
+        let mut by_task = BTreeMap::new();
+        for task in entries.iter().filter(|it| it.kind == EntryKind::Task) {
+            let number = task.text.strip_prefix("Task ").and_then(leading_number);
+            if let (Some(number), Some(group)) = (number, task.headings.first()) {
+                let cited = (task.thread_ids.clone(), task.recap_files.clone());
+                by_task.insert((task.path.clone(), group.clone(), number), cited);
+            }
+        }
+        Self { by_task }
+    }
+
+    /// Its own citations, else those of the tasks that it names.
+    fn of_entry(&self, entry: &Entry) -> (Vec<ThreadId>, Vec<String>) {
+        let mut threads = entry.thread_ids.clone();
+        let mut files = entry.recap_files.clone();
+        let Some(group) = entry.headings.first() else {
+            return (threads, files);
+        };
+        if !threads.is_empty() || !files.is_empty() || entry.kind != EntryKind::Bullet {
+            return (threads, files);
+        }
+        for part in entry.text.split("[Task ").skip(1) {
+            let Some(number) = leading_number(part) else {
+                continue;
+            };
+            let key = (entry.path.clone(), group.clone(), number);
+            if let Some((more_threads, more_files)) = self.by_task.get(&key) {
+                threads.extend(more_threads.iter().cloned());
+                files.extend(more_files.iter().cloned());
+            }
+        }
+        (threads, files)
+    }
+}
+
+fn leading_number(text: &str) -> Option<u32> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    text[..digits].parse().ok()
 }
 
 fn explain(entry: &Entry, facts: &GuardFacts<'_>) -> Reason {
@@ -267,19 +325,33 @@ fn demoted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
 }
 
 fn unsupported(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
-    let cites = !entry.thread_ids.is_empty() || !entry.recap_files.is_empty();
-    if cites {
-        let has_recap = |file: &String| {
-            let name = file.rsplit('/').next().unwrap_or(file);
-            facts.recaps.keys().any(|path| path.name() == name)
-        };
-        let is_supported = entry.thread_ids.iter().any(|id| facts.threads.contains(id))
-            || entry.recap_files.iter().any(has_recap);
-        return (!is_supported).then_some(Reason::Unsupported);
+    let (threads, files) = Sources::of(facts.old).of_entry(entry);
+    if threads.is_empty() && files.is_empty() {
+        let rests_on_gone_note = entry.is_from_note
+            && (facts.gone_notes.iter()).any(|note| speaks_of(note, &entry.text));
+        return rests_on_gone_note.then_some(Reason::Unsupported);
     }
-    let rests_on_gone_note =
-        entry.is_from_note && (facts.gone_notes.iter()).any(|note| speaks_of(note, &entry.text));
-    rests_on_gone_note.then_some(Reason::Unsupported)
+    let has_recap = |file: &String| {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        facts.recaps.keys().any(|path| path.name() == name)
+    };
+    let is_cited_still = threads.iter().any(|id| facts.threads.contains(id))
+        || (threads.is_empty() && files.iter().any(has_recap));
+    let is_supported = is_cited_still && !is_superseded(entry, &threads, facts);
+    (!is_supported).then_some(Reason::Unsupported)
+}
+
+/// The session said it in these words, has a newer recap, and does not say it
+/// any more; nor does another of the cited sessions.
+fn is_superseded(entry: &Entry, threads: &[ThreadId], facts: &GuardFacts<'_>) -> bool {
+    let words = shingles::normalise(&entry.text);
+    let says_it = |text: &String| contains_whole(&shingles::normalise(text), &words);
+    let said_it = |id: &ThreadId| facts.old_recaps.get(id).is_some_and(says_it);
+    let still_says_it = |id: &ThreadId| {
+        let is_of_thread = |text: &&String| text.contains(id.as_str());
+        facts.recaps.values().filter(is_of_thread).any(says_it)
+    };
+    threads.iter().any(said_it) && !threads.iter().any(still_says_it)
 }
 
 fn contradicted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
@@ -322,6 +394,14 @@ pub(crate) fn speaks_of(note: &str, entry: &str) -> bool {
         .chain([note])
         .any(|part| shingles::similarity(part, entry) >= SUCCESSOR_SIMILARITY_MIN)
         || contains_whole(&shingles::normalise(note), &shingles::normalise(entry))
+}
+
+/// Whether two texts say the same, one of them perhaps with more around it.
+pub(crate) fn is_near_equal(a: &str, b: &str) -> bool {
+    let (words_a, words_b) = (shingles::normalise(a), shingles::normalise(b));
+    shingles::similarity(a, b) >= SAME_SIMILARITY_MIN
+        || contains_whole(&words_a, &words_b)
+        || contains_whole(&words_b, &words_a)
 }
 
 /// Whether normalised `words` stand as a whole in normalised `text`.

@@ -317,6 +317,8 @@ pub(crate) struct JudgeFacts<'a> {
     pub(crate) new: &'a Outputs,
     /// Recap text by path, of the new tree.
     pub(crate) recaps: &'a BTreeMap<TreePath, String>,
+    /// The consumed version of recaps that changed in this pass.
+    pub(crate) old_recaps: &'a BTreeMap<ThreadId, String>,
     pub(crate) threads: &'a BTreeSet<ThreadId>,
     pub(crate) fresh_threads: &'a BTreeSet<ThreadId>,
     pub(crate) fresh_notes: &'a [FreshNote],
@@ -362,6 +364,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         old: &old,
         new: &new,
         recaps: facts.recaps,
+        old_recaps: facts.old_recaps,
         threads: facts.threads,
         fresh_threads: facts.fresh_threads,
         fresh_notes: &fresh_notes,

@@ -16,6 +16,7 @@ use std::time::Duration;
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench};
 use crate::consolidate::edits::{LeftAlone, kind_in};
+use crate::consolidate::guard;
 use crate::consolidate::judge::{self, Fault, OutputFile, Outputs, Verdict};
 use crate::consolidate::message::{self, BaselineFacts};
 use crate::consolidate::past::{self, Past};
@@ -37,7 +38,6 @@ use crate::sys::clock::Clock;
 use crate::sys::ids::Ids;
 use crate::sys::stop;
 use crate::text::redact;
-use crate::text::shingles;
 use crate::text::withheld as withheld_text;
 
 /// How often a publication is tried again after the head or a file moved.
@@ -308,19 +308,12 @@ fn forget(
     if attempt.report.forgotten.is_empty() || !press.bench.has_forget_note() {
         return Ok(Vec::new());
     }
-    let words = |text: &str| shingles::normalise(text);
-    let named: BTreeSet<String> = attempt
-        .report
-        .forgotten
-        .iter()
-        .map(|it| words(it))
-        .collect();
-    let left: BTreeSet<String> = (judge::all_entries(&ready.outputs).iter())
-        .map(|entry| words(&entry.text))
-        .collect();
+    let named = &attempt.report.forgotten;
+    let left = judge::all_entries(&ready.outputs);
     let is_gone = |entry: &Entry| {
-        let words = words(&entry.text);
-        named.contains(&words) && !left.contains(&words)
+        let text = &entry.text;
+        named.iter().any(|it| guard::is_near_equal(it, text))
+            && !left.iter().any(|it| guard::is_near_equal(&it.text, text))
     };
     let mut gone = judge::all_entries(&ready.old);
     gone.retain(is_gone);

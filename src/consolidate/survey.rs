@@ -152,6 +152,21 @@ impl Survey {
         self.plan.files.keys().filter(is_shown).cloned().collect()
     }
 
+    /// The consumed version of recaps that changed, by thread.
+    pub(crate) fn old_recaps(&self) -> BTreeMap<ThreadId, String> {
+        let threads: BTreeMap<&TreePath, &ThreadId> = (self.inputs.iter())
+            .filter_map(|input| Some((&input.path, input.thread_id.as_ref()?)))
+            .collect();
+        (self.before.iter())
+            .filter(|before| !before.is_removed)
+            .filter_map(|before| {
+                let thread_id = (*threads.get(&before.path)?).clone();
+                let old = before.old.as_ref()?;
+                Some((thread_id, old.unredacted().to_owned()))
+            })
+            .collect()
+    }
+
     /// Threads with a recap in the planned tree.
     pub(crate) fn threads(&self) -> BTreeSet<ThreadId> {
         let chosen = self.selection.chosen.iter();

@@ -7,6 +7,7 @@
 )]
 
 mod history;
+mod offline;
 mod refusals;
 mod support;
 mod whole;

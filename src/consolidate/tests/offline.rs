@@ -1,0 +1,141 @@
+//! The offline rules through whole passes: what they make is accepted.
+
+use super::support::{Sandbox, recap_of};
+use crate::domain::recap::Recap;
+use crate::domain::version::MemoryVersion;
+use crate::model::Model as _;
+use crate::model::offline::Offline;
+use crate::recaps::Extractions;
+use crate::sys::lock::FileLock;
+use crate::text::redact::redact_str;
+
+const REFUNDS: &str = "\
+# fix the refund sign
+
+codex session in `example.org/demo`, cwd `/work/demo`.
+
+## Task 1: fix the refund sign
+
+Outcome: success (line 57: `cargo test` passed)
+
+Requests:
+- \"fix the refund sign\" (line 12)
+
+Preference signals:
+- always: \"From now on run cargo fmt before you commit\" (line 33)
+
+Failures and how to do differently:
+- `cargo test` failed (line 25): `error[E0308]`; then `cargo test --lib` worked (line 57)
+
+Reusable knowledge:
+- the dev server listens on port 8080 (line 57)
+";
+
+const CHANGELOG: &str = "\
+# add a changelog
+
+## Task 1: add a changelog
+
+Outcome: partial
+
+Reusable knowledge:
+- changelog lines are one sentence each (line 5)
+- releases go out on Tuesdays (line 9)
+";
+
+const LOGIN: &str = "\
+# 修复登录
+
+## Task 1: 修复登录
+
+Outcome: success
+
+Preference signals:
+- always: \"从现在开始请用中文写提交信息\" (line 3)
+";
+
+#[test]
+fn a_life_of_memory_with_the_offline_rules() {
+    for version in MemoryVersion::ALL {
+        let mut sandbox = offline(version);
+        extract(&sandbox, 1, 1, REFUNDS);
+        extract(&sandbox, 2, 1, CHANGELOG);
+        extract(&sandbox, 3, 1, LOGIN);
+        sandbox.run_done();
+        sandbox.run_idle();
+        let says = |sandbox: &Sandbox, words: &str| {
+            let handbook = if version == MemoryVersion::V1 {
+                sandbox.read("MEMORY.md")
+            } else {
+                String::new()
+            };
+            (handbook + &sandbox.read("memory_summary.md")).contains(words)
+        };
+        assert!(says(&sandbox, "cargo fmt") && says(&sandbox, "中文"));
+
+        // A newer recap that says something else of the same.
+        extract(&sandbox, 1, 2, &REFUNDS.replace("port 8080", "port 9090"));
+        sandbox.run_done();
+        assert!(!says(&sandbox, "port 8080"));
+
+        sandbox.note(
+            "2025-12-01T10-00-00-correct",
+            "Correction: the dev server listens on port 7000",
+        );
+        sandbox.run_done();
+        assert!(!says(&sandbox, "port 9090") && says(&sandbox, "port 7000"));
+
+        sandbox.note(
+            "2025-12-01T11-00-00-forget",
+            "Forget: From now on run cargo fmt before you commit",
+        );
+        sandbox.run_done();
+        assert!(!says(&sandbox, "cargo fmt"));
+        assert!(sandbox.withheld_count() > 0);
+
+        // The person's line stays, what they removed stays away.
+        let file = if version == MemoryVersion::V1 {
+            "MEMORY.md"
+        } else {
+            "memory_summary.md"
+        };
+        sandbox.replace(
+            file,
+            "## User preferences\n",
+            "## User preferences\n\n- Never push on Fridays.\n",
+        );
+        extract(
+            &sandbox,
+            2,
+            2,
+            &format!("{CHANGELOG}- drafts live in `docs/next.md` (line 20)\n"),
+        );
+        sandbox.run_done();
+        assert!(says(&sandbox, "Never push on Fridays."));
+
+        sandbox.remove(&sandbox.recap_file(3));
+        sandbox.run_done();
+        assert!(
+            !sandbox.read(file).contains("中文"),
+            "{}",
+            sandbox.read(file)
+        );
+        sandbox.run_idle();
+    }
+}
+
+fn offline(version: MemoryVersion) -> Sandbox {
+    let mut sandbox = Sandbox::of(version);
+    sandbox.script(|request| Offline.consolidate(request));
+    sandbox
+}
+
+fn extract(sandbox: &Sandbox, n: u8, hours: i64, body: &str) {
+    let mut recap: Recap = recap_of(n, hours, "");
+    recap.header.raw_memory = None;
+    recap.body = redact_str(body);
+    let lock_file = sandbox.home.extractions_lock(sandbox.version);
+    let lock = FileLock::acquire(&lock_file, std::time::Duration::from_secs(5)).unwrap();
+    let extractions = Extractions::open(sandbox.home.root(), sandbox.version);
+    extractions.store(&lock, &recap).unwrap();
+}
