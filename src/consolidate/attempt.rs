@@ -118,7 +118,7 @@ impl<'a> Bench<'a> {
             version: self.place.version,
             old: &self.survey.outputs,
             new,
-            recaps: &self.survey.recaps,
+            beside: self.survey.beside(self.place.policy.summary_bytes_max),
             old_recaps: &self.old_recaps,
             threads: &self.threads,
             fresh_threads: &self.fresh_threads,
@@ -130,7 +130,6 @@ impl<'a> Bench<'a> {
             earlier: &self.past.earlier,
             limits: self.limits,
             has_inputs: self.survey.has_sources(),
-            summary_bytes_max: self.place.policy.summary_bytes_max,
         })
     }
 }

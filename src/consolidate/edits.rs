@@ -333,8 +333,8 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
     told.forgotten = (forgotten.into_iter())
         .filter(|(thread_id, _)| !stays(thread_id))
         .collect();
-    gone.retain(|entry| counts(entry) && !has_successor(entry));
-    come.retain(counts);
+    gone.retain(|entry| states_something(entry) && !has_successor(entry));
+    come.retain(states_something);
     told.removed = gone;
     told.added = come;
     told
@@ -342,7 +342,7 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
 
 /// Whether an entry states something. Titles of groups and tasks only hold
 /// other entries; who removes or renames one says nothing about a statement.
-fn counts(entry: &Entry) -> bool {
+pub(crate) fn states_something(entry: &Entry) -> bool {
     let is_statement = matches!(entry.kind, EntryKind::Bullet | EntryKind::Topic);
     is_statement && STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count()
 }

@@ -17,7 +17,7 @@ use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::note::NoteKind;
-use crate::domain::path::{FileKind, HANDBOOK, SUMMARY, TreePath, WORKSPACE_DIFF};
+use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::ledger::JobError;
@@ -26,6 +26,7 @@ use crate::store::Store;
 use crate::text::entries;
 use crate::text::redact;
 use crate::text::shingles;
+use crate::validate;
 
 /// What lies in staging after the worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,10 +71,6 @@ pub(crate) enum Fault {
     NotUtf8 {
         path: TreePath,
     },
-    /// A file that every memory folder has is not there.
-    Missing {
-        path: TreePath,
-    },
     Secret {
         path: TreePath,
         line_number: usize,
@@ -110,7 +107,6 @@ impl Fault {
             Self::Symlink { .. } => "symlink",
             Self::TooLarge { .. } => "too-large",
             Self::NotUtf8 { .. } => "not-utf8",
-            Self::Missing { .. } => "missing",
             Self::Secret { .. } => "secret",
             Self::Invalid { code, .. } => code,
             Self::Withheld { .. } => "withheld",
@@ -131,7 +127,6 @@ impl Fault {
             Self::Symlink { path } => format!("`{path}` is a symbolic link"),
             Self::TooLarge { path, bytes } => format!("`{path}` has {bytes} bytes"),
             Self::NotUtf8 { path } => format!("`{path}` is not UTF-8 text"),
-            Self::Missing { path } => format!("`{path}` is missing"),
             Self::Secret { path, line_number } => {
                 format!("`{path}` line {line_number} holds what looks like a secret")
             }
@@ -159,10 +154,9 @@ impl Fault {
     pub(crate) const fn job_error(&self) -> JobError {
         match self {
             Self::NotAllowed { .. } | Self::Symlink { .. } => JobError::ResultNotAllowed,
-            Self::TooLarge { .. }
-            | Self::NotUtf8 { .. }
-            | Self::Missing { .. }
-            | Self::Invalid { .. } => JobError::ResultInvalid,
+            Self::TooLarge { .. } | Self::NotUtf8 { .. } | Self::Invalid { .. } => {
+                JobError::ResultInvalid
+            }
             Self::Secret { .. } => JobError::ResultHoldsSecret,
             Self::Withheld { .. } => JobError::ResultHoldsWithheld,
             Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
@@ -315,8 +309,8 @@ pub(crate) struct JudgeFacts<'a> {
     pub(crate) version: MemoryVersion,
     pub(crate) old: &'a Outputs,
     pub(crate) new: &'a Outputs,
-    /// Recap text by path, of the new tree.
-    pub(crate) recaps: &'a BTreeMap<TreePath, String>,
+    /// The other files of the new tree.
+    pub(crate) beside: Beside<'a>,
     /// The consumed version of recaps that changed in this pass.
     pub(crate) old_recaps: &'a BTreeMap<ThreadId, String>,
     pub(crate) threads: &'a BTreeSet<ThreadId>,
@@ -331,7 +325,6 @@ pub(crate) struct JudgeFacts<'a> {
     pub(crate) limits: &'a GuardLimits,
     /// Whether the tree has recaps or notes to remember at all.
     pub(crate) has_inputs: bool,
-    pub(crate) summary_bytes_max: usize,
 }
 
 /// What became of a result.
@@ -355,7 +348,12 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
     let old = all_entries(facts.old);
     let new = all_entries(facts.new);
     let mut faults = secrets(facts.new);
-    faults.extend(invalid(facts));
+    faults.extend(errors_in_outputs(
+        facts.version,
+        facts.new,
+        facts.beside,
+        true,
+    ));
     faults.extend(withheld(&new, facts));
     faults.extend(overruled(&new, facts));
 
@@ -363,7 +361,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
     let losses = guard::losses(&GuardFacts {
         old: &old,
         new: &new,
-        recaps: facts.recaps,
+        recaps: facts.beside.recaps,
         old_recaps: facts.old_recaps,
         threads: facts.threads,
         fresh_threads: facts.fresh_threads,
@@ -410,68 +408,43 @@ fn secrets(outputs: &Outputs) -> Vec<Fault> {
     faults
 }
 
-/// Errors of the validator in the worker's own files; what is wrong with the
-/// person's notes is not the worker's fault.
-fn invalid(facts: &JudgeFacts<'_>) -> Vec<Fault> {
-    errors_in_outputs(
-        facts.version,
-        facts.new,
-        facts.recaps,
-        facts.summary_bytes_max,
-    )
+/// The sources beside which memory files are valid or not.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Beside<'a> {
+    /// Recap text by path, of the same tree.
+    pub(crate) recaps: &'a BTreeMap<TreePath, String>,
+    /// Its notes and resources.
+    pub(crate) others: &'a BTreeSet<TreePath>,
+    pub(crate) summary_bytes_max: usize,
 }
 
-/// What is wrong with the memory files of a tree: one that must be there is
-/// missing, or the validator has an error.
+/// The validator's errors in the memory files of a tree. What is wrong with a
+/// person's notes is not the worker's fault, and secrets are judged apart.
 pub(crate) fn errors_in_outputs(
     version: MemoryVersion,
     outputs: &Outputs,
-    _recaps: &BTreeMap<TreePath, String>,
-    summary_bytes_max: usize,
+    beside: Beside<'_>,
+    is_result: bool,
 ) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = missing(version, outputs);
-    for (path, file) in outputs {
-        if path.kind() == FileKind::Summary {
-            let mut add = |code, message: &str| {
-                faults.push(Fault::Invalid {
-                    code,
-                    path: path.clone(),
-                    line_number: 1,
-                    message: message.to_owned(),
-                });
-            };
-            if file.text.lines().next() != Some("v1") {
-                add("S001", "the first line is not `v1`");
-            }
-            for heading in SUMMARY_HEADINGS {
-                if !file.text.lines().any(|line| line.trim() == heading) {
-                    add("S002", &format!("`{heading}` is missing"));
-                }
-            }
-            if file.text.len() > summary_bytes_max {
-                add("S003", "it is too long");
-            }
-        }
-    }
-    faults
-}
-
-const SUMMARY_HEADINGS: [&str; 4] = [
-    "## User Profile",
-    "## User preferences",
-    "## General Tips",
-    "## What's in Memory",
-];
-
-fn missing(version: MemoryVersion, outputs: &Outputs) -> Vec<Fault> {
-    let required: &[&str] = match version {
-        MemoryVersion::V1 => &[HANDBOOK, SUMMARY],
-        MemoryVersion::V2 => &[SUMMARY],
+    let mut files = beside.recaps.clone();
+    let others = beside.others.iter();
+    files.extend(others.map(|path| (path.clone(), String::new())));
+    let outputs = outputs.iter();
+    files.extend(outputs.map(|(path, file)| (path.clone(), file.text.clone())));
+    let facts = validate::Facts {
+        is_result,
+        summary_bytes_max: Some(beside.summary_bytes_max),
+        ..validate::Facts::default()
     };
-    (required.iter())
-        .filter_map(|name| TreePath::parse(name))
-        .filter(|path| !outputs.contains_key(path))
-        .map(|path| Fault::Missing { path })
+    let errors = validate::errors_only(validate::check(&files, version, &facts));
+    (errors.into_iter())
+        .filter(|it| kind_in(version, &it.path).is_output() && !it.code.starts_with('X'))
+        .map(|it| Fault::Invalid {
+            code: it.code,
+            path: it.path,
+            line_number: it.line,
+            message: it.message,
+        })
         .collect()
 }
 

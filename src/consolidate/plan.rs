@@ -9,11 +9,14 @@ use crate::consolidate::edits::kind_in;
 use crate::consolidate::input;
 use crate::consolidate::select::Candidate;
 use crate::domain::id::ObjectId;
-use crate::domain::path::{EXTENSIONS, FileKind, RAW_MEMORIES, TreePath, WITHHELD};
+use crate::domain::path::{
+    EXTENSIONS, FileKind, NOTE_INSTRUCTIONS, RAW_MEMORIES, TreePath, WITHHELD,
+};
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
+use crate::notes;
 use crate::store::history::Consumption;
 use crate::store::message::{ChangeKind, Input};
 use crate::store::{Blob, NewFile, Store, TreeChange};
@@ -192,7 +195,7 @@ pub(crate) fn inputs(plan: &Plan, before: &Before<'_>) -> Vec<Input> {
         // A version that was let go and comes again is news.
         let is_new_here = matches!(planned, Planned::New { .. });
         let is_consumed = before.has_consumed(path, blob) && !is_new_here;
-        if plan.hidden.contains(path) || is_consumed {
+        if plan.hidden.contains(path) || is_consumed || is_seeded(path, blob) {
             continue;
         }
         if kind.is_input() {
@@ -224,6 +227,12 @@ pub(crate) fn inputs(plan: &Plan, before: &Before<'_>) -> Vec<Input> {
     found.into_values().collect()
 }
 
+/// The instructions that this program itself puts into every memory folder
+/// are no news.
+fn is_seeded(path: &TreePath, blob: ObjectId) -> bool {
+    path.as_str() == NOTE_INSTRUCTIONS && blob == Store::blob_id(notes::INSTRUCTIONS.as_bytes())
+}
+
 const fn added_or_modified(is_known: bool) -> ChangeKind {
     if is_known {
         ChangeKind::Modified
@@ -234,11 +243,12 @@ const fn added_or_modified(is_known: bool) -> ChangeKind {
 
 /// Whether the worker has something to look at: an input, or raw memories
 /// that changed on their own.
-pub(crate) fn has_work(plan: &Plan, inputs: &[Input]) -> bool {
-    let is_new_raw = |(path, planned): (&TreePath, &Planned)| {
-        path.as_str() == RAW_MEMORIES && matches!(planned, Planned::New { .. })
+pub(crate) fn has_work(plan: &Plan, inputs: &[Input], head: &BTreeMap<TreePath, Blob>) -> bool {
+    let is_changed_raw = |(path, planned): (&TreePath, &Planned)| {
+        let is_raw = path.as_str() == RAW_MEMORIES && head.contains_key(path);
+        is_raw && matches!(planned, Planned::New { .. })
     };
-    !inputs.is_empty() || plan.files.iter().any(is_new_raw)
+    !inputs.is_empty() || plan.files.iter().any(is_changed_raw)
 }
 
 /// How the planned tree differs from the head.

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench};
-use crate::consolidate::edits::{LeftAlone, kind_in};
+use crate::consolidate::edits::{self, LeftAlone, kind_in};
 use crate::consolidate::guard;
 use crate::consolidate::judge::{self, Fault, OutputFile, Outputs, Verdict};
 use crate::consolidate::message::{self, BaselineFacts};
@@ -312,7 +312,8 @@ fn forget(
     let left = judge::all_entries(&ready.outputs);
     let is_gone = |entry: &Entry| {
         let text = &entry.text;
-        named.iter().any(|it| guard::is_near_equal(it, text))
+        edits::states_something(entry)
+            && named.iter().any(|it| guard::is_near_equal(it, text))
             && !left.iter().any(|it| guard::is_near_equal(&it.text, text))
     };
     let mut gone = judge::all_entries(&ready.old);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::consolidate::ConsolidateError;
 use crate::consolidate::absorb::Place;
 use crate::consolidate::edits::kind_in;
-use crate::consolidate::judge::{self, Fault, OutputFile, Outputs};
+use crate::consolidate::judge::{self, Beside, Fault, OutputFile, Outputs};
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan::{self, Before, Plan, PlanFacts, Planned};
 use crate::consolidate::select::{self, Candidate, SelectPolicy, Selection};
@@ -116,12 +116,23 @@ pub(crate) struct Survey {
     pub(crate) faults: Vec<Fault>,
     /// Text of every recap of the planned tree.
     pub(crate) recaps: BTreeMap<TreePath, String>,
+    /// Its notes and resources.
+    others: BTreeSet<TreePath>,
 }
 
 impl Survey {
+    /// The files beside which memory files are valid or not.
+    pub(crate) fn beside(&self, summary_bytes_max: usize) -> Beside<'_> {
+        Beside {
+            recaps: &self.recaps,
+            others: &self.others,
+            summary_bytes_max,
+        }
+    }
+
     /// No input changed and the outputs are valid.
     pub(crate) fn is_idle(&self) -> bool {
-        !plan::has_work(&self.plan, &self.inputs) && self.faults.is_empty()
+        !plan::has_work(&self.plan, &self.inputs, &self.files) && self.faults.is_empty()
     }
 
     /// When the first input leaves by age.
@@ -175,9 +186,7 @@ impl Survey {
 
     /// Whether there is anything to remember.
     pub(crate) fn has_sources(&self) -> bool {
-        let is_note =
-            |path: &TreePath| path.kind() == FileKind::Note && !self.plan.hidden.contains(path);
-        !self.selection.chosen.is_empty() || self.plan.files.keys().any(is_note)
+        !self.recaps.is_empty() || !self.others.is_empty()
     }
 }
 
@@ -215,19 +224,31 @@ pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, C
     let changed = changed_inputs(ground.texts, &inputs, &before)?;
     let recaps = recap_texts(ground.texts, &plan)?;
     let outputs = outputs(place, ground)?;
-    let bytes_max = place.policy.summary_bytes_max;
-    let faults = judge::errors_in_outputs(place.version, &outputs, &recaps, bytes_max);
-    Ok(Survey {
+    let mut survey = Survey {
         files: ground.files.clone(),
         base,
         selection,
-        plan,
         inputs,
         before: changed,
+        others: others(place, &plan),
+        plan,
         outputs,
-        faults,
+        faults: Vec::new(),
         recaps,
-    })
+    };
+    let beside = survey.beside(place.policy.summary_bytes_max);
+    survey.faults = judge::errors_in_outputs(place.version, &survey.outputs, beside, false);
+    Ok(survey)
+}
+
+/// Notes and resources that a worker sees.
+fn others(place: &Place<'_>, plan: &Plan) -> BTreeSet<TreePath> {
+    let is_other = |path: &&TreePath| {
+        let kind = kind_in(place.version, path);
+        let is_source = matches!(kind, FileKind::Note | FileKind::Resource);
+        is_source && !plan.hidden.contains(*path)
+    };
+    plan.files.keys().filter(is_other).cloned().collect()
 }
 
 /// Every recap that might take part: what the extractions hold, and what only

@@ -140,6 +140,15 @@ fn a_session_that_is_switched_off_leaves_memory() {
 }
 
 #[test]
+fn an_empty_home_calls_nobody() {
+    let mut sandbox = Sandbox::new();
+    crate::notes::seed_instructions(&sandbox.folder()).unwrap();
+    sandbox.run_idle();
+    sandbox.run_idle();
+    assert_eq!(sandbox.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
 fn raw_memories_stand_by_thread_id() {
     let mut sandbox = Sandbox::new();
     sandbox.extract(2, 1, "tests want a database");
