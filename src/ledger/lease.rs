@@ -226,7 +226,9 @@ impl Ledger {
     }
 
     /// Says that there is something to consolidate: lifts a retry wait and
-    /// gives the retries back, but leaves the success cooldown.
+    /// gives the retries back, but leaves the success cooldown. Should the
+    /// next try fail as well, the wait is longer than the one before: only a
+    /// success ends a row of failures.
     ///
     /// # Errors
     ///
@@ -249,7 +251,6 @@ impl Ledger {
                    status = iif(status = 'running', status, 'pending'),
                    retry_at = iif(status = 'running', retry_at, NULL),
                    retries_left = max(retries_left, excluded.retries_left),
-                   failures = 0,
                    input_watermark = iif(input_watermark < excluded.input_watermark,
                                          excluded.input_watermark, input_watermark + 1)";
             let kind = JobKind::Consolidate.label();

@@ -44,10 +44,29 @@ const SIDE_PREFIX: &str = ".ledger.sqlite.memrev-";
 /// What SQLite may keep beside a database file.
 const JOURNALS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
+/// Who opens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opener {
+    /// Waits for others, brings the schema up to date, mends.
+    Keeper,
+    /// Waits a moment, and goes without the ledger if anything is amiss.
+    Passer,
+}
+
+impl Opener {
+    const fn busy_wait(self) -> Duration {
+        match self {
+            Self::Keeper => BUSY_WAIT,
+            Self::Passer => BUSY_WAIT_IN_PASSING,
+        }
+    }
+}
+
 /// What one look at the file said.
 enum Look {
     Good(Box<Ledger>),
     Missing,
+    /// Damaged; for a passer also in doubt, or of an older schema.
     Damaged,
 }
 
@@ -63,7 +82,7 @@ impl Ledger {
         let mut set_aside = None;
         let mut is_new = false;
         for _ in 0..TRIES_MAX {
-            match look(path, BUSY_WAIT)? {
+            match look(path, Opener::Keeper)? {
                 Look::Good(ledger) => {
                     return Ok(Opened {
                         ledger: *ledger,
@@ -84,14 +103,15 @@ impl Ledger {
     }
 
     /// Like [`Ledger::open`], but waits 100 ms for others instead of 5 s and
-    /// neither makes nor mends a file: for hooks and tools, which must not
-    /// keep an agent waiting. `None` when there is no usable file.
+    /// neither makes nor mends a file nor changes its schema: for hooks and
+    /// tools, which must not keep an agent waiting. `None` when there is no
+    /// usable file.
     ///
     /// # Errors
     ///
     /// As [`Ledger::open`].
     pub(crate) fn open_in_passing(path: &Path) -> Result<Option<Self>, OpenError> {
-        match look(path, BUSY_WAIT_IN_PASSING)? {
+        match look(path, Opener::Passer)? {
             Look::Good(ledger) => Ok(Some(*ledger)),
             Look::Missing | Look::Damaged => Ok(None),
         }
@@ -136,24 +156,24 @@ pub(super) fn doubt_path(path: &Path) -> PathBuf {
     path.with_extension("sqlite-doubt")
 }
 
-fn look(path: &Path, busy_wait: Duration) -> Result<Look, OpenError> {
+fn look(path: &Path, who: Opener) -> Result<Look, OpenError> {
     let Some((size_bytes, _)) = fs::size_and_time(path) else {
         // Not a regular file, or a link: let SQLite follow or refuse it.
         if !fs::is_taken(path) {
             return Ok(Look::Missing);
         }
-        return connect(path, busy_wait);
+        return connect(path, who);
     };
     if size_bytes == 0 {
         return Ok(Look::Damaged);
     }
-    connect(path, busy_wait)
+    connect(path, who)
 }
 
-fn connect(path: &Path, busy_wait: Duration) -> Result<Look, OpenError> {
+fn connect(path: &Path, who: Opener) -> Result<Look, OpenError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
-        settle_connection(&connection, busy_wait)?;
+        settle_connection(&connection, who.busy_wait())?;
         let marks = read_marks(&connection)?;
         Ok((connection, marks))
     });
@@ -162,26 +182,21 @@ fn connect(path: &Path, busy_wait: Duration) -> Result<Look, OpenError> {
         Err(error) if is_damage(&error) => return Ok(Look::Damaged),
         Err(error) => return Err(sqlite(path, error)),
     };
-    let known = newest(MIGRATIONS);
-    match (application_id, user_version) {
-        (0, 0) if is_empty(&connection) => return Ok(Look::Damaged),
-        (APPLICATION_ID, found) if found > known => {
-            let path = path.to_owned();
-            return Err(OpenError::NewerSchema { path, found, known });
-        }
-        (APPLICATION_ID, _) => {}
-        _ => {
-            let path = path.to_owned();
-            return Err(OpenError::Foreign { path });
-        }
+    if !is_one_of_ours(&connection, path, application_id, user_version)? {
+        return Ok(Look::Damaged);
     }
-    if fs::size_and_time(&doubt_path(path)).is_some() {
+    let is_old = user_version < newest(MIGRATIONS);
+    let is_in_doubt = fs::is_taken(&doubt_path(path));
+    if who == Opener::Passer && (is_in_doubt || is_old) {
+        return Ok(Look::Damaged);
+    }
+    if is_in_doubt {
         if !is_sound(&connection) {
             return Ok(Look::Damaged);
         }
         fs::remove(&doubt_path(path))?;
     }
-    if user_version < known {
+    if is_old {
         migrate(&mut connection, MIGRATIONS).map_err(|source| sqlite(path, source))?;
     }
     leave_wal_on_shared_disks(&connection, path);
@@ -199,6 +214,25 @@ fn connect(path: &Path, busy_wait: Duration) -> Result<Look, OpenError> {
         Err(error) if sqlite_is_busy(&error) => Err(sqlite(path, error)),
         // Our mark is on it, yet what every one of our files has is missing.
         Err(_) => Ok(Look::Damaged),
+    }
+}
+
+/// `false` for an empty database, which is a ledger that lost everything.
+fn is_one_of_ours(
+    connection: &Connection,
+    path: &Path,
+    application_id: i64,
+    user_version: i64,
+) -> Result<bool, OpenError> {
+    let known = newest(MIGRATIONS);
+    let path = path.to_owned();
+    match (application_id, user_version) {
+        (APPLICATION_ID, found) if known < found => {
+            Err(OpenError::NewerSchema { path, found, known })
+        }
+        (APPLICATION_ID, _) => Ok(true),
+        (0, 0) if is_empty(connection) => Ok(false),
+        _ => Err(OpenError::Foreign { path }),
     }
 }
 
@@ -329,7 +363,7 @@ fn build(side: &Path, ids: &Ids, now: Timestamp) -> Result<(), OpenError> {
 /// mended it.
 fn move_away(path: &Path, now: Timestamp) -> Result<Option<PathBuf>, OpenError> {
     let _lock = FileLock::acquire(&lock_path(path), BUSY_WAIT)?;
-    if !matches!(look(path, BUSY_WAIT)?, Look::Damaged) {
+    if !matches!(look(path, Opener::Keeper)?, Look::Damaged) {
         return Ok(None);
     }
     let aside = free_name(path, now);

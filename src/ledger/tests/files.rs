@@ -193,6 +193,10 @@ fn a_doubt_that_was_not_warranted_is_dropped() {
     let home = Home::new();
     let id = home.open().id;
     fs::replace(&home.folder.path().join("ledger.sqlite-doubt"), b"").unwrap();
+    assert!(
+        Ledger::open_in_passing(&home.path()).unwrap().is_none(),
+        "no time to look"
+    );
     assert_eq!(home.open().id, id);
     assert_eq!(home.names(), ["ledger.lock", "ledger.sqlite"]);
 }

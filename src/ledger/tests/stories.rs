@@ -245,6 +245,36 @@ fn asking_lifts_the_retry_delay_but_not_the_cooldown() {
 }
 
 #[test]
+fn waits_grow_over_new_input_until_a_success() {
+    check(
+        "0      w consolidate background
+         0      w fail
+         1      enqueue @0
+         1      w consolidate background
+         1      w fail
+         2      w consolidate background
+         2      enqueue @0
+         2      w consolidate background
+         2      w done 1
+         6h+2   w consolidate background
+         6h+2   w fail
+         6h+3   w consolidate background",
+        "until 3600
+         ok
+         ok
+         until 3601
+         ok
+         retry later at 7201
+         ok
+         until 3602, input 2
+         ok
+         until 25202, input 2
+         ok
+         retry later at 25202",
+    );
+}
+
+#[test]
 fn a_claim_takes_over_the_watermark_and_success_never_lowers_it() {
     check(
         "0      enqueue @500
