@@ -22,6 +22,7 @@ pub(super) fn check(tree: &Tree<'_>, found: &mut Diagnostics) {
     for (path, text) in tree.files {
         if SNAPSHOT_FILE_BYTES_MAX < text.len() as u64 {
             found.add_large_file(Place::whole(path), text.len());
+            continue;
         }
         let kind = path.kind();
         if kind.is_output() || kind == FileKind::Note {
@@ -83,6 +84,10 @@ fn check_conflict_markers(path: &TreePath, text: &str, found: &mut Diagnostics) 
 
 /// Named once a file: such files have many.
 fn check_control_characters(path: &TreePath, text: &str, found: &mut Diagnostics) {
+    let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
+    if text.bytes().all(is_plain) {
+        return;
+    }
     let is_bad = |c: char| {
         let is_control = c.is_control() && !matches!(c, '\n' | '\t' | '\r');
         is_control || (is_invisible(c) && !matches!(c, '\u{ad}' | '\u{feff}' | '\u{200b}'))

@@ -119,8 +119,12 @@ enum Style {
     Bare,
     /// `NAME=value` in a shell or `.env` file.
     Environment,
+    /// A bare value that fills the rest of a configuration line.
+    Line,
     /// Nothing but nearness ties value and name, as in `setPassword("…")`.
     Near,
+    /// A sentence says so: `the password is …`.
+    Prose,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -129,6 +133,14 @@ struct Name<'a> {
     start: usize,
     is_password: bool,
     is_capitals: bool,
+}
+
+impl Name<'_> {
+    /// A secret or a key, not a token: parsers have tokens too.
+    fn is_secret(&self) -> bool {
+        let lower = self.text.to_ascii_lowercase();
+        !lower.ends_with("token")
+    }
 }
 
 /// Looks at the name around the word at `start..end`. The first result is how
@@ -191,7 +203,22 @@ fn value(text: &str, name: Name<'_>, at: usize) -> Option<std::ops::Range<usize>
     }
     let closes_element = text[bytes.end..].starts_with("</");
     let next = (text[bytes.end..].chars().next()).filter(|_| !closes_element);
+    let ends_line = next.is_none_or(|next| "\r\n&\\".contains(next));
+    let style = if style == Style::Bare && ends_line && is_line(text, name, separator_end, start) {
+        Style::Line
+    } else {
+        style
+    };
     is_secret(name, &text[bytes.clone()], style, next).then_some(bytes)
+}
+
+/// Whether a bare value stands as configuration files and command lines have
+/// it: after `name=`, or after `name:` at the start of a line.
+fn is_line(text: &str, name: Name<'_>, separator_end: usize, start: usize) -> bool {
+    let is_adjacent = text[..separator_end].ends_with('=') && separator_end == start;
+    let line = last_line(&text[..name.start]).trim_start_matches([' ', '\t', '-']);
+    let is_colon = text[..separator_end].ends_with(':');
+    is_adjacent || (is_colon && name.is_password && line.is_empty())
 }
 
 /// What ties value and name together, and where the value may begin.
@@ -241,6 +268,12 @@ fn separator(text: &str, name: Name<'_>, at: usize) -> Option<(usize, Style)> {
     let is_netrc = name.text == "password" && last_line(before).contains("login ");
     if is_flag || is_netrc {
         return Some((blanks_end, Style::Bare));
+    }
+    let says_is = ["is ", "ist ", "est ", "es ", "to "]
+        .iter()
+        .find(|verb| rest.starts_with(**verb));
+    if let (Some(verb), true) = (says_is, name.is_password) {
+        return Some((blanks_end + verb.len(), Style::Prose));
     }
     opens_quote.then_some((blanks_end, Style::Near))
 }
@@ -366,7 +399,11 @@ fn is_secret(name: Name<'_>, value: &str, style: Style, next: Option<char>) -> b
         Style::Quoted if value.contains(' ') => is_spaced_secret(name, value),
         Style::Quoted => is_quoted_secret(name, value, has_digit),
         Style::Near => !value.contains(' ') && has_digit && is_near_secret(value),
-        Style::Bare => !is_code(value, next) && is_bare_secret(name, value, has_digit),
+        Style::Prose => has_digit && is_prose_secret(value),
+        Style::Line if is_plain_word(value) => name.is_password || name.is_secret(),
+        Style::Bare | Style::Line => {
+            !is_code(value, next) && is_bare_secret(name, value, has_digit)
+        }
     }
 }
 
@@ -398,7 +435,8 @@ fn is_quoted_secret(name: Name<'_>, value: &str, has_digit: bool) -> bool {
     if has_digit {
         3 <= digits || !is_name_like(value)
     } else {
-        name.is_capitals || is_random(value)
+        let is_long_word = 12 <= value.len() && is_plain_word(value) && name.is_secret();
+        name.is_capitals || is_long_word || is_random(value)
     }
 }
 
@@ -408,6 +446,22 @@ fn is_about_passwords(value: &str) -> bool {
     NAME_ENDS[..PASSWORD_ENDS]
         .iter()
         .any(|word| lower.contains(word))
+}
+
+/// One word in small letters: a variable in code, a password in a file.
+fn is_plain_word(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_lowercase())
+}
+
+/// Names of algorithms and encodings follow "the password is" too.
+fn is_prose_secret(value: &str) -> bool {
+    const ALGORITHMS: [&str; 8] = [
+        "argon2", "pbkdf2", "sha", "md5", "base64", "bcrypt", "utf", "pkcs",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let is_algorithm = ALGORITHMS.iter().any(|name| lower.starts_with(name));
+    let has_letter = value.chars().any(char::is_alphabetic);
+    has_letter && !is_algorithm && !is_version_or_number(value) && !is_code_path(value)
 }
 
 fn is_near_secret(value: &str) -> bool {

@@ -92,6 +92,52 @@ fn is_after_authorization(before: &str) -> bool {
     name.len() <= bytes.len() && bytes[bytes.len() - name.len()..].eq_ignore_ascii_case(name)
 }
 
+/// `Authorization: <scheme> <token>` of any scheme, and without one.
+pub(super) fn check_authorization(text: &str, end: usize) -> Option<Finding> {
+    let separator_end = run_end(text, end, |byte| b"\\\"' :=".contains(&byte));
+    let scheme_end = run_end(text, separator_end, |byte| byte.is_ascii_alphabetic());
+    let blanks_end = skip_blanks(text, scheme_end);
+    if text[separator_end..scheme_end].eq_ignore_ascii_case("bearer") {
+        return None;
+    }
+    let start = if scheme_end < blanks_end {
+        blanks_end
+    } else {
+        separator_end
+    };
+    let is_part = |byte| is_token_byte(byte) || b"~+/=".contains(&byte);
+    let run = run_end(text, start, is_part);
+    let value = text[start..run].trim_end_matches('.');
+    let has_separator = text[end..separator_end].contains([':', '=']);
+    let is_secret = has_separator
+        && is_random(value)
+        && !is_placeholder(value)
+        && !is_code_path(value)
+        && text.as_bytes().get(run) != Some(&b'(');
+    is_secret.then(|| Finding {
+        kind: "authorization",
+        bytes: start..start + value.len(),
+    })
+}
+
+/// `"auth": "<base64 of user:password>"` as container tools keep it.
+pub(super) fn check_auth(text: &str, end: usize) -> Option<Finding> {
+    let start = run_end(text, end, |byte| b"\\\": =".contains(&byte));
+    check_basic(text, start)
+}
+
+/// The signature of a link that opens without a login: `&sig=…`.
+pub(super) fn check_signature(text: &str, start: usize, end: usize) -> Option<Finding> {
+    let is_parameter = text[..start].ends_with(['?', '&', ';']);
+    let value_end = run_end(text, end, |byte| {
+        is_token_byte(byte) || b"%+/=".contains(&byte)
+    });
+    (is_parameter && 16 <= value_end - end && is_random(&text[end..value_end])).then_some(Finding {
+        kind: "url-signature",
+        bytes: end..value_end,
+    })
+}
+
 /// `Basic <base64 of user:password>`; the words after "basic" in prose are no
 /// base64 of that form.
 pub(super) fn check_basic(text: &str, end: usize) -> Option<Finding> {

@@ -43,11 +43,13 @@ const KIND_BYTES_MAX: usize = 32;
 
 /// Kinds known by a name or a header alone: a kind with a shape of its own
 /// tells more about the same bytes.
-const GENERAL_KINDS: [&str; 4] = [
+const GENERAL_KINDS: [&str; 6] = [
     assignments::KIND,
     "secret-key",
+    "authorization",
     "bearer-token",
     "url-password",
+    "url-signature",
 ];
 
 /// A secret and where it stands.

@@ -150,72 +150,84 @@ fn check(text: &str, expected: &str) {
     assert_eq!(redact_str(redacted.as_str()), redacted, "not stable");
 }
 
+/// Before the secret, the secret, after it.
+const ASSIGNED: &[(&str, &str, &str)] = &[
+    ("DB_PASSWORD=", "tr0ub4dor", ""),
+    ("DB_PASSWORD=\"", "correct horse battery staple", "\""),
+    ("PGPASSWORD='", "Mein Hund heisst Rex", "' psql"),
+    (
+        "export AWS_SECRET_ACCESS_KEY=",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCY0123456789",
+        "\n",
+    ),
+    (
+        "aws_secret_access_key = ",
+        "wJalrXUtnFEMI/K7MDENG/bPxRfiCY0123456789",
+        "\n",
+    ),
+    ("SECRET_KEY_BASE=", "kkjsdfhkjhsdfkjhsdf", "\n"),
+    ("JWT_SECRET=", "keyboard-cat-is-cute", "\n"),
+    ("password: ", "hunter2hunter2", "\n"),
+    ("password: \"", "hunter2", "\""),
+    ("{\"password\": \"", "p4ss, w0rd", "\", \"user\": \"ada\"}"),
+    (
+        "{\\\"password\\\": \\\"",
+        "s3cr3t p4ss",
+        "\\\", \\\"user\\\": \\\"ada\\\"}",
+    ),
+    (
+        "{\\\\\\\"client_secret\\\\\\\":\\\\\\\"",
+        "a1b2c3d4e5",
+        "\\\\\\\"}",
+    ),
+    ("{\"apiKey\":\"", "A1b2C3d4E5f6", "\"}"),
+    ("{\n  \"clientSecret\":\n    \"", "A1b2C3d4E5f6", "\"\n}"),
+    ("let password: &str = \"", "hunter22", "\";"),
+    ("const apiToken: string = '", "A1b2C3d4E5f6", "';"),
+    ("<password>", "hunter2hunter2", "</password>"),
+    ("mysql --password=", "hunter2hunter2", " db"),
+    ("tool --api-key ", "A1b2C3d4E5f6", " run"),
+    ("machine example.org login ada password ", "hunter22x", "\n"),
+    (
+        "https://example.org/cb?access_token=",
+        "A1b2C3d4E5f6",
+        "&state=1",
+    ),
+    ("X-Api-Key: ", "A1b2C3d4E5f6G7h8", "\n"),
+    (".header(\"X-Api-Key\", \"", "A1b2C3d4E5f6G7h8", "\")"),
+    ("CREATE USER ada WITH PASSWORD '", "hunt3r2x!", "';"),
+    (
+        "AccountKey=",
+        "q1W2e3R4t5Y6u7I8o9P0+/aa==",
+        ";EndpointSuffix=x",
+    ),
+    (
+        "//registry.example.org/:_authToken=",
+        "A1b2C3d4E5f6G7h8",
+        "\n",
+    ),
+    ("password=", "supersecret", "\n"),
+    ("  password: ", "supersecret", "\n"),
+    (
+        "https://example.org/?client_secret=",
+        "supersecretvalue",
+        "&x=1",
+    ),
+    ("client_secret: \"", "supersecretvalue", "\","),
+    ("the password is ", "hunter22", ", remember"),
+    ("密码：", "hunter2hunter2", "。"),
+    ("密码: \"", "hunter22", "\""),
+    ("Passwort: ", "hunter2hunter2", "\n"),
+    ("os.environ[\"SERVICE_TOKEN\"] = \"", "A1b2C3d4E5f6", "\""),
+];
+
 #[test]
 fn assigned_secrets_keep_name_and_quotes() {
-    let tag = "[redacted:assigned-secret]";
     let mut wrong: Vec<String> = Vec::new();
-    for (before, value, after) in [
-        ("DB_PASSWORD=", "tr0ub4dor", ""),
-        ("DB_PASSWORD=\"", "correct horse battery staple", "\""),
-        ("PGPASSWORD='", "Mein Hund heisst Rex", "' psql"),
-        (
-            "export AWS_SECRET_ACCESS_KEY=",
-            "wJalrXUtnFEMI/K7MDENG/bPxRfiCY0123456789",
-            "\n",
-        ),
-        (
-            "aws_secret_access_key = ",
-            "wJalrXUtnFEMI/K7MDENG/bPxRfiCY0123456789",
-            "\n",
-        ),
-        ("SECRET_KEY_BASE=", "kkjsdfhkjhsdfkjhsdf", "\n"),
-        ("JWT_SECRET=", "keyboard-cat-is-cute", "\n"),
-        ("password: ", "hunter2hunter2", "\n"),
-        ("password: \"", "hunter2", "\""),
-        ("{\"password\": \"", "p4ss, w0rd", "\", \"user\": \"ada\"}"),
-        (
-            "{\\\"password\\\": \\\"",
-            "s3cr3t p4ss",
-            "\\\", \\\"user\\\": \\\"ada\\\"}",
-        ),
-        (
-            "{\\\\\\\"client_secret\\\\\\\":\\\\\\\"",
-            "a1b2c3d4e5",
-            "\\\\\\\"}",
-        ),
-        ("{\"apiKey\":\"", "A1b2C3d4E5f6", "\"}"),
-        ("{\n  \"clientSecret\":\n    \"", "A1b2C3d4E5f6", "\"\n}"),
-        ("let password: &str = \"", "hunter22", "\";"),
-        ("const apiToken: string = '", "A1b2C3d4E5f6", "';"),
-        ("<password>", "hunter2hunter2", "</password>"),
-        ("mysql --password=", "hunter2hunter2", " db"),
-        ("tool --api-key ", "A1b2C3d4E5f6", " run"),
-        ("machine example.org login ada password ", "hunter22x", "\n"),
-        (
-            "https://example.org/cb?access_token=",
-            "A1b2C3d4E5f6",
-            "&state=1",
-        ),
-        ("X-Api-Key: ", "A1b2C3d4E5f6G7h8", "\n"),
-        (".header(\"X-Api-Key\", \"", "A1b2C3d4E5f6G7h8", "\")"),
-        ("CREATE USER ada WITH PASSWORD '", "hunt3r2x!", "';"),
-        (
-            "AccountKey=",
-            "q1W2e3R4t5Y6u7I8o9P0+/aa==",
-            ";EndpointSuffix=x",
-        ),
-        (
-            "//registry.example.org/:_authToken=",
-            "A1b2C3d4E5f6G7h8",
-            "\n",
-        ),
-        ("密码：", "hunter2hunter2", "。"),
-        ("密码: \"", "hunter22", "\""),
-        ("Passwort: ", "hunter2hunter2", "\n"),
-        ("os.environ[\"SERVICE_TOKEN\"] = \"", "A1b2C3d4E5f6", "\""),
-    ] {
+    for (before, value, after) in ASSIGNED {
         let redacted = redact_str(&format!("{before}{value}{after}"));
-        if redacted.as_str() != format!("{before}{tag}{after}") {
+        let expected = format!("{before}[redacted:assigned-secret]{after}");
+        if redacted.as_str() != expected {
             wrong.push(redacted.into_string());
         }
     }
@@ -241,6 +253,26 @@ fn headers_urls_and_cookies() {
     check(
         "Set-Cookie: sid=abcdefgh12; Path=/absolutely; HttpOnly",
         "Set-Cookie: sid=[redacted:cookie]; Path=/absolutely; HttpOnly",
+    );
+    check(
+        &format!("Authorization: Token {token}"),
+        "Authorization: Token [redacted:authorization]",
+    );
+    check(
+        &format!("{{\"authorization\": \"{token}\"}}"),
+        "{\"authorization\": \"[redacted:authorization]\"}",
+    );
+    check(
+        "{\"auths\":{\"r.io\":{\"auth\":\"YWRhOmxvdmVsYWNl\"}}}",
+        "{\"auths\":{\"r.io\":{\"auth\":\"[redacted:basic-credentials]\"}}}",
+    );
+    check(
+        &format!("https://a.blob.example.org/x?sv=1&sig={token}%3D"),
+        "https://a.blob.example.org/x?sv=1&sig=[redacted:url-signature]",
+    );
+    check(
+        "\"https:\\/\\/ada:l0ve@db.example.org\"",
+        "\"https:\\/\\/ada:[redacted:url-password]@db.example.org\"",
     );
     check(
         "postgres://ada:l0ve@db.example.org/app",
@@ -354,6 +386,15 @@ const HARMLESS: &[&str] = &[
     "fn token(&self) -> &str { &self.token }",
     "--token-file path --password-stdin",
     "print(\"token=\" + repr(token))",
+    "self.credentials = authorizer\n",
+    "secret: something\n",
+    "connect(user=name, password=password_value)",
+    "connect(password=something, retries=3)",
+    "    password: string;\n    password: required\n",
+    "    token: punctuation\n",
+    "the password is argon2id hashed and is required2 by nobody",
+    "\"author\": \"ada:lovelace12345678\"",
+    "Authorization: the_header_that_names_who_asks",
     "private_key: ed25519.Ed25519PrivateKey,",
     "postgres://[user[:password]@]host",
     "[redacted:github-token] [REDACTED_SECRET]",
