@@ -349,7 +349,7 @@ const HARMLESS: &[&str] = &[
     "password = config.database.password",
     "apiKey: process.env.OPENAI_API_KEY,",
     "api_key=os.environ[\"OPENAI_API_KEY\"]",
-    "token = crate::lexer::Token::new(kind)",
+    "token = engine::lexer::Token::new(kind)",
     "the secret: keep it simple",
     "The token: something that ends a word",
     "max_tokens: 100000000, total_tokens=12345678",
