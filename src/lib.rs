@@ -22,7 +22,20 @@ mod store;
 mod consolidate;
 mod extract;
 mod notes;
+mod recall;
 
 mod service;
 
 mod cli;
+
+#[cfg(feature = "internals")]
+#[doc(hidden)]
+pub mod internals;
+
+use std::process::ExitCode;
+
+/// Runs the program with the arguments of the process.
+#[must_use]
+pub fn main() -> ExitCode {
+    cli::main()
+}

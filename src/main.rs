@@ -1,3 +1,7 @@
 //! Calls the command line and returns its exit code.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    memrev::main()
+}

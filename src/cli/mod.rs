@@ -1,1 +1,61 @@
-//! The command line: arguments, reports, exit codes.
+//! The command line: arguments, one file per command, reports, exit codes.
+//!
+//! The only module that prints, and the only one that knows all others.
+
+mod args;
+mod commands;
+mod context;
+mod pass_report;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::args::{Cli, Command};
+use crate::cli::context::Context;
+use crate::cli::report::{Class, Failure, Printer};
+use crate::sys::env::Environment;
+
+/// Parses the arguments, runs the command, says what went wrong.
+pub(crate) fn main() -> ExitCode {
+    let printer = Printer;
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return usage(&error),
+    };
+    let outcome = Environment::read()
+        .map_err(|error| Failure::refused(&error).hint("set HOME or MEMREV_HOME"))
+        .and_then(|environment| run(&cli, environment));
+    printer.end(outcome)
+}
+
+fn run(cli: &Cli, environment: Environment) -> Result<(), Failure> {
+    let context = Context::new(environment);
+    match &cli.command {
+        Command::Init(args) => commands::init::run(&context, args),
+        Command::Run(args) => commands::run::run(&context, args),
+        Command::Extract(args) => commands::extract::run(&context, args),
+        Command::Consolidate(args) => commands::consolidate::run(&context, args),
+        Command::Status(args) => commands::status::run(&context, args),
+        Command::Sessions(args) => commands::sessions::run(&context, args),
+        Command::Note(args) => commands::note::run(&context, args),
+        Command::Log(args) => commands::log::run(&context, args),
+        Command::Check(args) => commands::check::run(&context, args),
+        Command::Inject(args) => commands::inject::run(&context, args),
+        Command::Config(args) => commands::config::run(&context, args),
+        Command::Mode(args) => commands::mode::run(&context, args),
+        Command::Reset(args) => commands::reset::run(&context, args),
+        Command::Demo(args) => commands::demo::run(&context, args),
+    }
+}
+
+/// Help and version are data and no mistake; everything else is usage.
+fn usage(error: &clap::Error) -> ExitCode {
+    error.print().ok();
+    if error.use_stderr() {
+        ExitCode::from(Class::Usage.exit_code())
+    } else {
+        ExitCode::SUCCESS
+    }
+}

@@ -6,6 +6,7 @@
 //! entries and recaps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::{ObjectId, ThreadId};
@@ -103,6 +104,30 @@ impl LeftAlone {
     /// Nothing a person has to be told about.
     pub(crate) const fn is_quiet(&self) -> bool {
         matches!(self, Self::EditorLeftover | Self::Foreign)
+    }
+}
+
+impl fmt::Display for LeftAlone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Secret => f.write_str("it holds a secret"),
+            Self::NotUtf8 => f.write_str("it is not UTF-8 text"),
+            Self::DoesNotParse(problem) => write!(f, "it does not parse: {problem}"),
+            Self::ConflictMarkers => f.write_str("it has conflict markers"),
+            Self::TooFresh { quiet_at } => {
+                write!(f, "it changed just now, looked at again from {quiet_at}")
+            }
+            Self::TooLarge => f.write_str("it is too large"),
+            Self::Symlink => f.write_str("it is a symbolic link"),
+            Self::Unfit => f.write_str("it cannot be part of memory"),
+            Self::EditorLeftover => f.write_str("an editor left it there"),
+            Self::ConflictedCopy => f.write_str("it is a conflicted copy"),
+            Self::Foreign => f.write_str("it is no file of memory"),
+            Self::Withheld => f.write_str("its session is withheld"),
+            Self::Mode(mode) => write!(f, "its session is {}", mode.label()),
+            Self::KnownBefore => f.write_str("memory held it before and let it go"),
+            Self::OursIsNewer => f.write_str("there is a newer recap of its session"),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod limits;
 pub(crate) mod note;
 pub(crate) mod path;
 pub(crate) mod project;
+pub(crate) mod quota;
 pub(crate) mod recap;
 pub(crate) mod session;
 pub(crate) mod text;

@@ -263,6 +263,14 @@ job_errors! {
 }
 
 impl JobError {
+    /// The back end is to blame: exit code 4.
+    pub(crate) const fn is_of_model(self) -> bool {
+        matches!(
+            self,
+            Self::ModelUnavailable | Self::ModelRefused | Self::ReplyUnusable | Self::LimitReached
+        )
+    }
+
     pub(super) fn parse(label: &str) -> Self {
         (Self::ALL.iter().copied())
             .find(|error| error.label() == label)

@@ -37,6 +37,8 @@ pub(crate) struct Mark<T = Redacted> {
     pub(crate) mode: MemoryMode,
     pub(crate) is_ours: bool,
     pub(crate) forked_from: Option<ThreadId>,
+    /// Kept when it has the form of an id; other text of a session is not.
+    pub(crate) first_record: Option<String>,
     pub(crate) cwd: Option<T>,
     pub(crate) project: Option<T>,
     pub(crate) git_branch: Option<T>,
@@ -81,7 +83,8 @@ impl Ledger {
     pub(crate) fn marks(&self, reader: u32) -> Result<Marks, LedgerError> {
         let read = || -> rusqlite::Result<Marks> {
             let sql = "SELECT path, size_bytes, modified_ms, agent, thread_id, started_at_ms,
-                   updated_at_ms, source, mode, is_ours, forked_from, cwd, project, git_branch
+                   updated_at_ms, source, mode, is_ours, forked_from, first_record, cwd, project,
+                   git_branch
                  FROM session_marks WHERE reader = ?1 ORDER BY path";
             let mut statement = self.connection.prepare_cached(sql)?;
             let mut rows = statement.query([reader])?;
@@ -141,8 +144,8 @@ impl Ledger {
 fn put_mark(tx: &Transaction<'_>, mark: &Mark, reader: u32) -> rusqlite::Result<()> {
     let sql = "INSERT OR REPLACE INTO session_marks
            (path, reader, size_bytes, modified_ms, agent, thread_id, started_at_ms, updated_at_ms,
-            source, mode, is_ours, forked_from, cwd, project, git_branch)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)";
+            source, mode, is_ours, forked_from, first_record, cwd, project, git_branch)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
     tx.prepare_cached(sql)?.execute(params![
         path_bytes(&mark.path),
         reader,
@@ -156,6 +159,7 @@ fn put_mark(tx: &Transaction<'_>, mark: &Mark, reader: u32) -> rusqlite::Result<
         mark.mode.label(),
         mark.is_ours,
         mark.forked_from.as_ref().map(ThreadId::as_str),
+        (mark.first_record.as_deref()).filter(|id| ThreadId::parse(id).is_some()),
         mark.cwd.as_ref().map(Redacted::as_str),
         mark.project.as_ref().map(Redacted::as_str),
         mark.git_branch.as_ref().map(Redacted::as_str),
@@ -191,9 +195,10 @@ fn read_mark(row: &Row<'_>) -> rusqlite::Result<Option<Mark<Raw>>> {
         mode,
         is_ours: row.get(9)?,
         forked_from: text_if_any(10)?.and_then(ThreadId::parse),
-        cwd: raw(11)?,
-        project: raw(12)?,
-        git_branch: raw(13)?,
+        first_record: text_if_any(11)?.map(str::to_owned),
+        cwd: raw(12)?,
+        project: raw(13)?,
+        git_branch: raw(14)?,
     }))
 }
 

@@ -73,6 +73,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
         mode TEXT NOT NULL,
         is_ours INTEGER NOT NULL,
         forked_from TEXT,
+        first_record TEXT,
         cwd TEXT,
         project TEXT,
         git_branch TEXT

@@ -34,6 +34,11 @@ pub(crate) trait Model: Send + Sync {
     /// Whether a call costs nothing: no money, no quota, no limits.
     fn is_free(&self) -> bool;
 
+    /// The agent whose quota its calls use up, if any.
+    fn draws_on(&self) -> Option<Agent> {
+        None
+    }
+
     /// Input tokens that fit, where the back end knows it. The effective
     /// share is taken off by the caller.
     fn context_tokens(&self) -> Option<usize> {

@@ -24,6 +24,7 @@ mod draft;
 mod elide;
 mod facts;
 mod lines;
+mod rate_limits;
 mod read;
 mod records;
 mod script;
@@ -35,6 +36,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::domain::quota::RateLimits;
 use crate::domain::session::{Agent, Session, SessionHead};
 use crate::domain::time::Timestamp;
 use crate::sys::fs::size_and_time;
@@ -124,6 +126,15 @@ pub(crate) fn read_head(found: &Found) -> Result<SessionHead, ReadError> {
 /// `Session::report`.
 pub(crate) fn read(found: &Found) -> Result<Session, ReadError> {
     read::session(found)
+}
+
+/// What the session last said about the quota its agent draws on; `None`
+/// where it does not say, or is compressed and therefore old.
+pub(crate) fn rate_limits(found: &Found) -> Option<RateLimits> {
+    match found.agent {
+        Agent::Codex => rate_limits::newest(found),
+        Agent::Claude => None,
+    }
 }
 
 /// Leaves one file per session, the one with the longest history, and tells

@@ -15,6 +15,8 @@ pub(crate) struct Environment {
     /// The person's own home folder.
     pub(crate) user_home: PathBuf,
     pub(crate) current_dir: PathBuf,
+    /// `$USER`: the author of hand edits when Git does not know one.
+    pub(crate) user_name: Option<String>,
     /// `$CODEX_HOME`, else `~/.codex`.
     pub(crate) codex_home: PathBuf,
     /// `$CLAUDE_CONFIG_DIR`, else `~/.claude`.
@@ -73,6 +75,7 @@ impl Environment {
         Ok(Self {
             codex_home: folder("CODEX_HOME").unwrap_or_else(|| user_home.join(".codex")),
             claude_home: folder("CLAUDE_CONFIG_DIR").unwrap_or_else(|| user_home.join(".claude")),
+            user_name: text("USER").or_else(|| text("LOGNAME")),
             is_worker: get("MEMREV_WORKER").is_some(),
             now: text("MEMREV_NOW").and_then(|value| Timestamp::parse_rfc3339(&value)),
             seed: text("MEMREV_SEED"),

@@ -12,10 +12,11 @@
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use crate::domain::time::Timestamp;
+use crate::sys::ids::Ids;
 
 /// What was attempted on which path, and why it did not work.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +78,23 @@ pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FsError> {
         let source = std::io::Error::other(format!("it is larger than {bytes_max} bytes"));
         return Err(FsError::at(attempt, path)(source));
     }
+    Ok(bytes)
+}
+
+/// The last `bytes_max` bytes of a regular file, or all of a smaller one.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub(crate) fn read_tail(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FsError> {
+    let attempt = "read the end of";
+    let mut file = open_no_follow(path).map_err(FsError::at(attempt, path))?;
+    let size_bytes = file.metadata().map_err(FsError::at(attempt, path))?.len();
+    let from = size_bytes.saturating_sub(bytes_max);
+    let mut bytes = Vec::new();
+    file.seek(SeekFrom::Start(from))
+        .and_then(|_| file.take(bytes_max).read_to_end(&mut bytes))
+        .map_err(FsError::at(attempt, path))?;
     Ok(bytes)
 }
 
@@ -195,6 +213,18 @@ pub(crate) fn make_folders(folder: &Path) -> Result<(), FsError> {
         builder.mode(0o700);
     }
     builder.create(folder).map_err(FsError::at(attempt, folder))
+}
+
+/// Makes a folder of our own, mode 0700, in the system's place for temporary
+/// ones. The caller removes it.
+///
+/// # Errors
+///
+/// When it cannot be made.
+pub(crate) fn make_temporary_folder(name: &str, ids: &Ids) -> Result<PathBuf, FsError> {
+    let folder = std::env::temp_dir().join(format!("{name}-{}", ids.token()));
+    make_folders(&folder)?;
+    Ok(folder)
 }
 
 /// Puts `bytes` at `path` whole or not at all, flushed, mode 0600.
@@ -493,6 +523,38 @@ pub(crate) fn is_on_local_disk(folder: &Path) -> bool {
         let _ = folder;
         true
     }
+}
+
+/// A regular file and what the file system says of it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Surveyed {
+    pub(crate) path: PathBuf,
+    pub(crate) size_bytes: u64,
+    pub(crate) modified: Timestamp,
+}
+
+/// Every file below `folder`, sorted by path, without what lies in a `.git`
+/// folder and without following links. What cannot be looked at is left out:
+/// a survey answers "did something change", and a change of that is one.
+pub(crate) fn survey(folder: &Path) -> Vec<Surveyed> {
+    let walk = walkdir::WalkDir::new(folder)
+        .follow_links(false)
+        .into_iter()
+        .filter_entry(|entry| entry.file_name() != ".git");
+    let files = walk.filter_map(Result::ok).filter_map(|entry| {
+        if entry.file_type().is_dir() {
+            return None;
+        }
+        let metadata = entry.metadata().ok()?;
+        Some(Surveyed {
+            size_bytes: metadata.len(),
+            modified: modified(&metadata),
+            path: entry.into_path(),
+        })
+    });
+    let mut files: Vec<Surveyed> = files.collect();
+    files.sort();
+    files
 }
 
 /// Size and time of change of a regular file; `None` for anything else.

@@ -17,6 +17,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &["domain", "text", "sys"]),
     ("notes", &["domain", "text", "sys", "store"]),
     (
+        "recall",
+        &["domain", "text", "sys", "store", "ledger", "recaps"],
+    ),
+    (
         "extract",
         &[
             "domain", "text", "sys", "sessions", "recaps", "ledger", "model",
@@ -32,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "service",
         &[
             "domain",
+            "text",
             "sys",
             "config",
             "notes",
@@ -47,7 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
 ];
 
 /// The top of the house: these may name everything.
-const MAY_USE_ALL: &[&str] = &["cli", "lib", "main"];
+const MAY_USE_ALL: &[&str] = &["cli", "internals", "lib", "main"];
 
 #[test]
 fn modules_only_look_down() {

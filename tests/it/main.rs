@@ -7,5 +7,13 @@
     reason = "tests may panic, run programs and write files"
 )]
 
+mod faults;
 mod house;
 mod layers;
+mod notes;
+mod output;
+mod pass;
+mod races;
+mod support;
+mod surroundings;
+mod switches;

@@ -1,0 +1,316 @@
+//! What can be typed. The doc comments are the help texts.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::cli::report::EXIT_CODES;
+
+/// Keep what coding agents learn, in a Git repository of Markdown files
+///
+/// memrev reads the transcripts that Codex and Claude Code leave on disk, writes a recap of
+/// each session, folds recaps and notes into a summary (and a handbook), and commits every
+/// step to `~/.memrev/memories`, a plain Git repository.
+#[derive(Debug, Parser)]
+#[command(
+    name = "memrev",
+    version,
+    after_help = EXIT_CODES,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Init(InitArgs),
+    Run(RunArgs),
+    Extract(ExtractArgs),
+    Consolidate(ConsolidateArgs),
+    Status(StatusArgs),
+    Sessions(SessionsArgs),
+    Note(NoteArgs),
+    Log(LogArgs),
+    Check(CheckArgs),
+    Inject(InjectArgs),
+    Config(ConfigArgs),
+    Mode(ModeArgs),
+    Reset(ResetArgs),
+    Demo(DemoArgs),
+}
+
+/// Make the home and its Git repository, and switch memory on
+///
+/// Writes `config.toml` if there is none, and makes the memory folder of the selected version.
+/// Existing files are left alone. With `--rebuild` a memory folder that lost its `.git` gets a
+/// new one that begins with what lies there.
+///
+/// Example: memrev init
+#[derive(Debug, Args)]
+pub(crate) struct InitArgs {
+    /// Make a new repository around the files of a memory folder that has none
+    #[arg(long)]
+    pub(crate) rebuild: bool,
+    /// Say what would be made and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+/// Which sessions a pass takes.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SessionChoice {
+    /// Take every session, whatever its age and idle time
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Take sessions of this age, such as `90d` or `12h`, whatever their idle time
+    #[arg(long, value_name = "AGE", conflicts_with = "all")]
+    pub(crate) since: Option<String>,
+    /// Take only this session, also past age and idle time (can be repeated)
+    #[arg(long = "session", value_name = "ID", conflicts_with_all = ["all", "since"])]
+    pub(crate) sessions: Vec<String>,
+}
+
+/// Make one pass now: prune, extract, consolidate
+///
+/// Writes a recap of each eligible session and folds recaps and notes into the memory files as
+/// one commit. A pass with nothing to do changes nothing and says so. Waiting times that hold
+/// back passes in the background do not hold back this command; a running pass does.
+///
+/// Example: memrev run --since 90d
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) choice: SessionChoice,
+    /// Keep to the limits and waiting times of a pass in the background
+    #[arg(long)]
+    pub(crate) background: bool,
+    /// Make at most this many model calls
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_calls: Option<u32>,
+    /// The session that asks, which is never extracted
+    #[arg(long, value_name = "ID")]
+    pub(crate) current_session: Option<String>,
+    /// Say which sessions would be taken and what is pending, and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Write recaps of eligible sessions, without folding them in
+///
+/// Recaps lie in `extractions/` of the home until the next consolidation. With `--dry-run` the
+/// prompt of each session is printed and no model is asked.
+///
+/// Example: memrev extract --session 0194f5a6-89ab-7cde-8123-456789abcdef --dry-run
+#[derive(Debug, Args)]
+pub(crate) struct ExtractArgs {
+    #[command(flatten)]
+    pub(crate) choice: SessionChoice,
+    /// Make at most this many model calls
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) max_calls: Option<u32>,
+    /// Print the prompts and stop before asking the model
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Fold recaps and notes into the memory files
+///
+/// Commits what a person changed by hand, lets the worker edit a private copy, checks the
+/// result and publishes it as one commit. If anything fails, the files stay as they were.
+///
+/// Example: memrev consolidate --dry-run
+#[derive(Debug, Args)]
+pub(crate) struct ConsolidateArgs {
+    /// Print what is pending and stop before the worker
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show what is pending, what state everything is in, and what happens next
+///
+/// Example: memrev status --json
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the sessions found, each with its state and why it is or is not eligible
+///
+/// Example: memrev sessions --eligible
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    /// Only those the next pass would take
+    #[arg(long)]
+    pub(crate) eligible: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// What a note asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NoteKindArg {
+    Remember,
+    Correct,
+    Forget,
+}
+
+/// Ask memory to remember, correct or forget something
+///
+/// Writes a small file that the next consolidation folds in. The file stays; editing it changes
+/// what was remembered, deleting it takes back what only it supported.
+///
+/// Example: memrev note "always use uv instead of pip"
+#[derive(Debug, Args)]
+pub(crate) struct NoteArgs {
+    /// What to remember; `-` reads standard input
+    pub(crate) text: String,
+    /// Say what kind it is instead of leaving it to the words
+    #[arg(long, value_enum)]
+    pub(crate) kind: Option<NoteKindArg>,
+    /// Print the file's path and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the file's path as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List the commits of a memory, newest first
+///
+/// Everything shown is also in plain `git log`: the subject says what came in and what changed,
+/// the trailers name every input.
+///
+/// Example: memrev log --max-count 5
+#[derive(Debug, Args)]
+pub(crate) struct LogArgs {
+    /// At most this many commits
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    pub(crate) max_count: Option<usize>,
+    /// Only commits of this kind, such as `baseline` or `edit`
+    #[arg(long)]
+    pub(crate) kind: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How diagnostics are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// For people: place, message, the offending text underlined
+    Text,
+    Json,
+    /// SARIF 2.1.0, for code hosts
+    Sarif,
+    /// Workflow commands of GitHub Actions
+    Github,
+}
+
+/// Check memory files and say what is wrong, where and why
+///
+/// Checks the memory folders of the home, or the folder given. Errors end with exit code 1;
+/// warnings do not.
+///
+/// Example: memrev check
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// A memory folder; the ones of the home when left out
+    pub(crate) folder: Option<PathBuf>,
+    /// Which version's rules to apply to the folder given
+    #[arg(long, value_name = "v1|v2", requires = "folder")]
+    pub(crate) version: Option<String>,
+    /// How to print what was found
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: CheckFormat,
+}
+
+/// Print the memory that a new session is given
+///
+/// Prints nothing and ends well when memory is off, empty or unreadable; the reason is in
+/// `log/inject.log` of the home.
+///
+/// Example: memrev inject
+#[derive(Debug, Args)]
+pub(crate) struct InjectArgs {
+    /// Print as JSON: the text, its parts and what was left out
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print every setting, its value and where it comes from
+///
+/// Example: memrev config memories.version
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// Only this key
+    pub(crate) key: Option<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Let a session feed memory, or keep it out
+///
+/// A session that is kept out leaves memory with the next pass, and what only it supported goes
+/// with it. Enabling it again makes it eligible again.
+///
+/// Example: memrev mode 0194f5a6-89ab-7cde-8123-456789abcdef disabled
+#[derive(Debug, Args)]
+pub(crate) struct ModeArgs {
+    /// The session
+    pub(crate) thread_id: String,
+    /// `enabled`, `disabled` or `polluted`; prints the present one when left out
+    pub(crate) mode: Option<String>,
+    /// Say what would change and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Empty the memory: files, recaps and job records
+///
+/// The history stays in Git, so that `git revert` brings the files back. Sessions, their modes
+/// and the configuration are untouched; the next pass begins anew.
+///
+/// Example: memrev reset --yes
+#[derive(Debug, Args)]
+pub(crate) struct ResetArgs {
+    /// Do it
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Say what would go and stop
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Make a whole pass over sample sessions in a temporary home and show what came of it
+///
+/// Reads and writes nothing of yours.
+///
+/// Example: memrev demo
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Leave the temporary home in place and print where it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+}

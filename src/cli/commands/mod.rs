@@ -1,0 +1,16 @@
+//! One file per command: arguments in, words out.
+
+pub(crate) mod check;
+pub(crate) mod config;
+pub(crate) mod consolidate;
+pub(crate) mod demo;
+pub(crate) mod extract;
+pub(crate) mod init;
+pub(crate) mod inject;
+pub(crate) mod log;
+pub(crate) mod mode;
+pub(crate) mod note;
+pub(crate) mod reset;
+pub(crate) mod run;
+pub(crate) mod sessions;
+pub(crate) mod status;

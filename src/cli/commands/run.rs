@@ -1,0 +1,77 @@
+//! `memrev run`: one pass now.
+
+use std::collections::BTreeSet;
+
+use crate::cli::args::{RunArgs, SessionChoice};
+use crate::cli::commands::sessions;
+use crate::cli::context::{Context, versions};
+use crate::cli::pass_report;
+use crate::cli::report::{Class, Failure, counted};
+use crate::domain::id::ThreadId;
+use crate::service::choice::{Choice, PassRequest};
+use crate::service::pass::Stages;
+use crate::service::status;
+
+pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<(), Failure> {
+    let config = context.config_when_on()?;
+    let request = PassRequest {
+        is_by_hand: !args.background,
+        choice: choice(&args.choice)?,
+        calls_max: args.max_calls.map(u64::from),
+        current: args.current_session.as_deref().map(thread_id).transpose()?,
+    };
+    if args.dry_run {
+        return dry_run(context, &config, request, args.json);
+    }
+    pass_report::run_and_report(context, &config, Stages::Both, &request, args.json)
+}
+
+fn dry_run(
+    context: &Context,
+    config: &crate::config::Config,
+    request: PassRequest,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let mut parts = context.survey_parts(config);
+    parts.request = request;
+    sessions::print(context, &parts, true, as_json)?;
+    let status =
+        status::gather(&parts, &versions(config)).map_err(|error| Failure::refused(&error))?;
+    for version in &status.versions {
+        let inputs = counted(version.pending.inputs.len(), "input");
+        let edits = counted(version.pending.edits.len(), "hand edit");
+        context
+            .printer
+            .say(format!("{}: {inputs} and {edits} pending", version.version));
+    }
+    context.printer.say("dry run: nothing was written");
+    Ok(())
+}
+
+/// The person's words about sessions.
+pub(crate) fn choice(args: &SessionChoice) -> Result<Choice, Failure> {
+    if args.all {
+        return Ok(Choice::All);
+    }
+    if let Some(age) = &args.since {
+        let days = age.strip_suffix('d').and_then(|days| days.parse().ok());
+        let days = days.filter(|days| 0 <= *days).ok_or_else(|| {
+            Failure::new(Class::Usage, format!("`{age}` is no age"))
+                .hint("an age is a number of days, such as `90d`")
+        })?;
+        return Ok(Choice::Since { days });
+    }
+    if args.sessions.is_empty() {
+        return Ok(Choice::Eligible);
+    }
+    let named: Result<BTreeSet<ThreadId>, Failure> =
+        args.sessions.iter().map(|id| thread_id(id)).collect();
+    Ok(Choice::Named(named?))
+}
+
+fn thread_id(text: &str) -> Result<ThreadId, Failure> {
+    ThreadId::parse(text).ok_or_else(|| {
+        let message = format!("`{text}` cannot be the id of a session");
+        Failure::new(Class::Usage, message).hint("`memrev sessions` lists them")
+    })
+}

@@ -1,0 +1,124 @@
+//! `memrev sessions`: what was found, and why each is or is not read.
+
+use serde::Serialize;
+
+use crate::cli::args::SessionsArgs;
+use crate::cli::context::Context;
+use crate::cli::report::{Failure, columns, counted};
+use crate::domain::session::SessionHead;
+use crate::extract::select::Reason;
+use crate::service::survey::{self, Survey, SurveyParts};
+use crate::text::redact;
+
+#[derive(Serialize)]
+struct SessionJson {
+    thread_id: String,
+    agent: &'static str,
+    updated_at: String,
+    project: Option<String>,
+    cwd: Option<String>,
+    git_branch: Option<String>,
+    source: String,
+    rollout_path: String,
+    /// `eligible`, or `left_out` with a reason.
+    state: &'static str,
+    reason: Option<&'static str>,
+    reason_text: Option<String>,
+}
+
+pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Result<(), Failure> {
+    let config = context.config()?;
+    print(
+        context,
+        &context.survey_parts(&config),
+        args.eligible,
+        args.json,
+    )
+}
+
+/// Lists the sessions that `parts` reach.
+pub(crate) fn print(
+    context: &Context,
+    parts: &SurveyParts<'_>,
+    only_eligible: bool,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let survey = survey::look(parts).map_err(|error| Failure::refused(&error))?;
+    let listed: Vec<(&SessionHead, Option<&Reason>)> = survey
+        .sessions()
+        .filter(|(_, reason)| !only_eligible || reason.is_none())
+        .collect();
+    if as_json {
+        let sessions: Vec<SessionJson> = (listed.iter())
+            .map(|(head, reason)| session_json(head, *reason))
+            .collect();
+        return context.printer.json(&sessions);
+    }
+    let rows: Vec<Vec<String>> = (listed.iter())
+        .map(|(head, reason)| as_row(head, *reason))
+        .collect();
+    context.printer.raw(&columns(&rows));
+    say_rest(context, &survey, listed.len());
+    Ok(())
+}
+
+fn say_rest(context: &Context, survey: &Survey, listed: usize) {
+    let printer = &context.printer;
+    for (path, error) in &survey.unreadable {
+        printer.warn(format!("{}: {error}", path.display()));
+    }
+    for skipped in &survey.skipped {
+        printer.say(format!(
+            "not a transcript: {}: {}",
+            skipped.path, skipped.reason
+        ));
+    }
+    if listed == 0 {
+        printer.say("no sessions");
+        for root in &survey.roots {
+            printer.say(format!("looked in {}", root.display()));
+        }
+    } else {
+        let eligible = survey
+            .sessions()
+            .filter(|(_, reason)| reason.is_none())
+            .count();
+        printer.say(format!(
+            "{}, {eligible} eligible",
+            counted(listed, "session")
+        ));
+    }
+}
+
+fn as_row(head: &SessionHead, reason: Option<&Reason>) -> Vec<String> {
+    let project = head.project.as_ref().map_or("-", |project| project.name());
+    let state = reason.map_or_else(|| "eligible".to_owned(), ToString::to_string);
+    vec![
+        head.thread_id.to_string(),
+        head.agent.to_string(),
+        head.updated_at.date(),
+        redact::redact_str(project).into_string(),
+        redact::redact_str(&state).into_string(),
+    ]
+}
+
+fn session_json(head: &SessionHead, reason: Option<&Reason>) -> SessionJson {
+    let redacted = |text: &str| redact::redact_str(text).into_string();
+    SessionJson {
+        thread_id: head.thread_id.to_string(),
+        agent: head.agent.label(),
+        updated_at: head.updated_at.to_string(),
+        project: (head.project.as_ref()).map(|project| redacted(project.as_str())),
+        cwd: (head.cwd.as_ref()).map(|cwd| redact::redact(cwd).into_string()),
+        git_branch: (head.git_branch.as_ref()).map(|branch| redact::redact(branch).into_string()),
+        source: redacted(head.source.label()),
+        rollout_path: redacted(&head.rollout_path.to_string_lossy()),
+        state: if reason.is_none() {
+            "eligible"
+        } else {
+            "left_out"
+        },
+        reason: reason.map(Reason::code),
+        reason_text: reason.map(|reason| redacted(&reason.to_string())),
+    }
+}

@@ -1,0 +1,342 @@
+//! `memrev status`: what is pending, what state everything is in, what next.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::cli::args::StatusArgs;
+use crate::cli::context::{Context, versions};
+use crate::cli::report::{Failure, Printer, counted};
+use crate::config::Config;
+use crate::consolidate::Pending;
+use crate::ledger::{Job, JobKind, JobState};
+use crate::service::status::{self, Status, VersionStatus};
+use crate::store::message::ChangeKind;
+
+#[derive(Serialize)]
+struct StatusJson {
+    is_on: bool,
+    home: String,
+    sessions: BTreeMap<&'static str, usize>,
+    unreadable: Vec<String>,
+    versions: Vec<VersionJson>,
+    spend_today: Vec<SpendJson>,
+    next: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct VersionJson {
+    version: &'static str,
+    folder: String,
+    /// Why the folder cannot be read, if so.
+    problem: Option<String>,
+    head: Option<String>,
+    last_baseline_at: Option<String>,
+    recaps: usize,
+    pending_inputs: Vec<ChangeJson>,
+    pending_edits: Vec<String>,
+    left_alone: Vec<LeftJson>,
+    complaints: Vec<String>,
+    needs_recovery: bool,
+    jobs: Vec<JobJson>,
+    attempts: Vec<String>,
+    withheld: usize,
+}
+
+#[derive(Serialize)]
+struct ChangeJson {
+    change: &'static str,
+    path: String,
+}
+
+#[derive(Serialize)]
+struct LeftJson {
+    path: String,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct JobJson {
+    kind: &'static str,
+    key: String,
+    state: &'static str,
+    until: Option<String>,
+    retries_left: u32,
+    last_error: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct SpendJson {
+    model: String,
+    calls: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+}
+
+pub(crate) fn run(context: &Context, args: &StatusArgs) -> Result<(), Failure> {
+    let config = context.config()?;
+    let parts = context.survey_parts(&config);
+    let status = status::gather(&parts, &versions(&config)).map_err(|error| {
+        Failure::refused(&error)
+            .hint("the message above names what cannot be read; nothing was changed")
+    })?;
+    if args.json {
+        return context.printer.json(&as_json(context, &status));
+    }
+    print(context, &status);
+    Ok(())
+}
+
+/// What the next consolidation takes in.
+pub(crate) fn print_pending_of(
+    context: &Context,
+    config: &Config,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let parts = context.survey_parts(config);
+    let status =
+        status::gather(&parts, &versions(config)).map_err(|error| Failure::refused(&error))?;
+    if as_json {
+        let pending: Vec<VersionJson> = status.versions.iter().map(version_json).collect();
+        return context.printer.json(&pending);
+    }
+    for version in &status.versions {
+        print_version(&context.printer, version);
+    }
+    Ok(())
+}
+
+fn print(context: &Context, status: &Status) {
+    let printer = &context.printer;
+    if !status.is_on {
+        printer.line("memory is switched off (`features.memories`)");
+    }
+    printer.line(format!("home: {}", context.home.root().display()));
+    print_sessions(printer, status);
+    for version in &status.versions {
+        print_version(printer, version);
+    }
+    for spend in &status.spend_today {
+        printer.line(format!(
+            "spent today: {}: {} calls, {} tokens in, {} out",
+            spend.model, spend.calls, spend.tokens_in, spend.tokens_out
+        ));
+    }
+    printer.line("next:");
+    for next in &status.next {
+        printer.line(format!("  {next}"));
+    }
+}
+
+fn print_sessions(printer: &Printer, status: &Status) {
+    let total: usize = status.sessions.values().map(|(count, _)| count).sum();
+    printer.line(format!("sessions: {total}"));
+    for (count, words) in status.sessions.values() {
+        printer.line(format!("  {count} {words}"));
+    }
+    for words in &status.unreadable {
+        printer.line(format!("  unreadable: {words}"));
+    }
+}
+
+fn print_version(printer: &Printer, version: &VersionStatus) {
+    printer.line(format!(
+        "memory {}: {}",
+        version.version,
+        version.folder.display()
+    ));
+    if let Some(problem) = &version.problem {
+        printer.line(format!("  cannot be used: {problem}"));
+    }
+    if let Some(baseline) = &version.last_baseline {
+        printer.line(format!(
+            "  last baseline: {} {}",
+            baseline.at,
+            baseline.id.short()
+        ));
+    } else {
+        printer.line("  no baseline yet");
+    }
+    printer.line(format!(
+        "  {}, {}",
+        counted(version.recaps, "recap"),
+        withheld(version)
+    ));
+    print_pending(printer, &version.pending);
+    for job in version.jobs.iter().filter(|job| is_worth_a_line(job)) {
+        printer.line(format!("  {}", job_words(job)));
+    }
+    for attempt in &version.attempts {
+        printer.line(format!(
+            "  refused attempt {attempt}: `git show refs/memrev/attempts/{attempt}`"
+        ));
+    }
+}
+
+fn withheld(version: &VersionStatus) -> String {
+    match version.withheld {
+        1 => "1 entry or input withheld".to_owned(),
+        count => format!("{count} entries and inputs withheld"),
+    }
+}
+
+fn print_pending(printer: &Printer, pending: &Pending) {
+    if pending.needs_recovery {
+        printer.line("  a publication was interrupted; the next pass finishes or undoes it");
+    }
+    for input in &pending.inputs {
+        printer.line(format!(
+            "  pending: {} {}",
+            letter(input.change),
+            input.path
+        ));
+    }
+    for path in &pending.edits {
+        printer.line(format!("  edited by hand, not committed yet: {path}"));
+    }
+    for left in pending
+        .left_files
+        .iter()
+        .filter(|left| !left.reason.is_quiet())
+    {
+        printer.line(format!("  left alone: {}: {}", left.path, left.reason));
+    }
+    for unfit in &pending.unfit {
+        printer.line(format!("  left alone: {}: {}", unfit.path, unfit.why));
+    }
+    for complaint in &pending.complaints {
+        printer.line(format!(
+            "  to be mended: [{}] {}",
+            complaint.code, complaint.words
+        ));
+    }
+}
+
+fn letter(change: ChangeKind) -> &'static str {
+    match change {
+        ChangeKind::Added => "A",
+        ChangeKind::Modified => "M",
+        ChangeKind::Deleted => "D",
+    }
+}
+
+fn is_worth_a_line(job: &Job) -> bool {
+    !matches!(job.state, JobState::Done { .. })
+}
+
+fn job_words(job: &Job) -> String {
+    let what = match job.kind {
+        JobKind::Extract => format!("extraction of {}", job.key),
+        JobKind::Consolidate => "consolidation".to_owned(),
+    };
+    let error = job
+        .last_error
+        .map_or_else(String::new, |error| format!(": {}", error.words()));
+    match &job.state {
+        JobState::Pending => format!("{what} is pending"),
+        JobState::Running { until, holder } => {
+            format!("{what} is running in {holder}, lease until {until}")
+        }
+        JobState::Abandoned { holder } => {
+            format!("{what} was left by {holder}; the next pass takes it over")
+        }
+        JobState::Done { .. } => format!("{what} is done"),
+        JobState::Waiting { retry_at } => {
+            format!(
+                "{what} failed{error}; tried again from {retry_at}, {} left",
+                counted(
+                    usize::try_from(job.retries_left).unwrap_or(usize::MAX),
+                    "try",
+                )
+                .replace("trys", "tries")
+            )
+        }
+        JobState::Exhausted => {
+            format!("{what} failed too often{error}; waits for a change of the session")
+        }
+        JobState::Parked { retry_at } => {
+            format!("{what} is parked{error}; looked at again from {retry_at}, or by `memrev run`")
+        }
+    }
+}
+
+fn until(job: &Job) -> Option<String> {
+    match &job.state {
+        JobState::Running { until, .. } => Some(until.to_string()),
+        JobState::Waiting { retry_at } | JobState::Parked { retry_at } => {
+            Some(retry_at.to_string())
+        }
+        JobState::Done { cooldown_until } => cooldown_until.map(|until| until.to_string()),
+        JobState::Pending | JobState::Abandoned { .. } | JobState::Exhausted => None,
+    }
+}
+
+fn as_json(context: &Context, status: &Status) -> StatusJson {
+    StatusJson {
+        is_on: status.is_on,
+        home: context.home.root().display().to_string(),
+        sessions: (status.sessions.iter())
+            .map(|(code, (count, _))| (*code, *count))
+            .collect(),
+        unreadable: status.unreadable.clone(),
+        versions: status.versions.iter().map(version_json).collect(),
+        spend_today: (status.spend_today.iter())
+            .map(|spend| SpendJson {
+                model: spend.model.clone(),
+                calls: spend.calls,
+                tokens_in: spend.tokens_in,
+                tokens_out: spend.tokens_out,
+            })
+            .collect(),
+        next: status.next.clone(),
+    }
+}
+
+fn version_json(version: &VersionStatus) -> VersionJson {
+    let pending = &version.pending;
+    let left = pending.left_files.iter().map(|left| LeftJson {
+        path: left.path.to_string(),
+        reason: left.reason.to_string(),
+    });
+    let unfit = pending.unfit.iter().map(|unfit| LeftJson {
+        path: unfit.path.clone(),
+        reason: unfit.why.to_string(),
+    });
+    VersionJson {
+        version: version.version.label(),
+        folder: version.folder.display().to_string(),
+        problem: version.problem.clone(),
+        head: version.head.map(|head| head.to_string()),
+        last_baseline_at: (version.last_baseline.as_ref()).map(|baseline| baseline.at.to_string()),
+        recaps: version.recaps,
+        pending_inputs: (pending.inputs.iter())
+            .map(|input| ChangeJson {
+                change: letter(input.change),
+                path: input.path.to_string(),
+            })
+            .collect(),
+        pending_edits: pending.edits.iter().map(ToString::to_string).collect(),
+        left_alone: left.chain(unfit).collect(),
+        complaints: (pending.complaints.iter())
+            .map(|complaint| format!("[{}] {}", complaint.code, complaint.words))
+            .collect(),
+        needs_recovery: pending.needs_recovery,
+        jobs: version.jobs.iter().map(job_json).collect(),
+        attempts: version.attempts.iter().map(ToString::to_string).collect(),
+        withheld: version.withheld,
+    }
+}
+
+fn job_json(job: &Job) -> JobJson {
+    JobJson {
+        kind: match job.kind {
+            JobKind::Extract => "extract",
+            JobKind::Consolidate => "consolidate",
+        },
+        key: job.key.clone(),
+        state: job.state.label(),
+        until: until(job),
+        retries_left: job.retries_left,
+        last_error: job.last_error.map(|error| error.label()),
+    }
+}

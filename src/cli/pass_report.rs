@@ -1,0 +1,523 @@
+//! Runs a pass and says what came of it, for `run`, `extract` and
+//! `consolidate`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::cli::context::{Context, store_failure, versions};
+use crate::cli::report::{Class, Failure, Printer, counted};
+use crate::config::Config;
+use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome};
+use crate::domain::id::ThreadId;
+use crate::extract::run::{self as extract_run, Report as SessionReport};
+use crate::extract::select::Reason;
+use crate::service::choice::PassRequest;
+use crate::service::folder::FolderError;
+use crate::service::pass::{
+    self, PassError, PassParts, PassReport, Progress, Stages, VersionReport,
+};
+use crate::service::quota::Refusal;
+use crate::store::message::ChangeKind;
+
+#[derive(Serialize)]
+struct PassJson {
+    outcome: &'static str,
+    sessions: usize,
+    unreadable: Vec<String>,
+    refusal: Option<String>,
+    versions: Vec<VersionJson>,
+}
+
+#[derive(Serialize)]
+struct VersionJson {
+    version: &'static str,
+    pruned: Vec<String>,
+    extracted: Vec<ExtractedJson>,
+    left_out: BTreeMap<&'static str, usize>,
+    consolidation: Option<ConsolidationJson>,
+}
+
+#[derive(Serialize)]
+struct ExtractedJson {
+    thread_id: String,
+    outcome: &'static str,
+    detail: Option<String>,
+    recap: Option<String>,
+}
+
+#[derive(Serialize)]
+struct ConsolidationJson {
+    outcome: &'static str,
+    run: String,
+    baseline: Option<String>,
+    edit: Option<String>,
+    attempt: Option<String>,
+    until: Option<String>,
+    error: Option<&'static str>,
+    recovered: bool,
+    inputs: usize,
+    outputs: Vec<OutputJson>,
+    complaints: Vec<String>,
+    left_alone: Vec<String>,
+    unmatched_notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct OutputJson {
+    path: String,
+    lines_added: usize,
+    lines_removed: usize,
+}
+
+/// Runs one pass over the configured versions and reports it.
+pub(crate) fn run_and_report(
+    context: &Context,
+    config: &Config,
+    stages: Stages,
+    request: &PassRequest,
+    as_json: bool,
+) -> Result<(), Failure> {
+    let model = context.model(config)?;
+    let progress = |progress: Progress<'_>| show(&context.printer, progress);
+    let parts = PassParts {
+        home: &context.home,
+        config,
+        roots: context.roots(config),
+        model: model.as_ref(),
+        clock: context.clock.as_ref(),
+        ids: &context.ids,
+        person: &context.person(),
+        stages,
+        progress: &progress,
+    };
+    let report = pass::run(&parts, &versions(config), request).map_err(|error| failure(&error))?;
+    if as_json {
+        context.printer.json(&pass_json(&report))?;
+    } else {
+        print(context, &report, stages);
+    }
+    verdict(&report)
+}
+
+/// Class and next step for what stopped a pass.
+fn failure(error: &PassError) -> Failure {
+    match error {
+        PassError::Store(error)
+        | PassError::Folder(FolderError::Store(error))
+        | PassError::Consolidate(ConsolidateError::Store(error)) => store_failure(error),
+        PassError::Lock(_) => Failure::of(Class::Busy, error).hint("try again when it is done"),
+        _ => Failure::refused(error)
+            .hint("what was done before stays done; `memrev status` says more"),
+    }
+}
+
+fn show(printer: &Printer, progress: Progress<'_>) {
+    match progress {
+        Progress::Extracting { total: 0 } | Progress::Consolidating { .. } => {}
+        Progress::Extracting { total } => {
+            printer.say(format!("extracting {}", counted(total, "session")));
+        }
+        Progress::Extracted { report } => {
+            if let Some(detail) = trouble(report) {
+                printer.warn(format!("session {}: {detail}", report.thread_id));
+            }
+        }
+    }
+}
+
+fn print(context: &Context, report: &PassReport, stages: Stages) {
+    let printer = &context.printer;
+    if let Some(path) = &report.ledger_set_aside {
+        printer.warn(format!(
+            "the ledger was damaged and is now `{}`; only figures on use and spending are lost",
+            path.display()
+        ));
+    }
+    for words in &report.unreadable {
+        printer.warn(words);
+    }
+    if let Some(refusal) = &report.refusal {
+        printer.say(format!(
+            "stopped before anything was spent: {}",
+            refusal_words(refusal)
+        ));
+    }
+    for version in &report.versions {
+        print_version(printer, version);
+    }
+    if is_nothing(report) {
+        printer.say("nothing to do");
+        if stages != Stages::ConsolidateOnly {
+            print_why_nothing(context, report);
+        }
+    }
+}
+
+fn is_nothing(report: &PassReport) -> bool {
+    let did_nothing = |version: &VersionReport| {
+        let consolidated = version.consolidated.as_ref();
+        version.extracted.is_empty()
+            && version.pruned.is_empty()
+            && consolidated.is_none_or(|report| {
+                report.outcome == Outcome::NothingToDo && report.edit.is_none()
+            })
+    };
+    report.refusal.is_none() && report.versions.iter().all(did_nothing)
+}
+
+/// When nothing is eligible: why, and which option would change that.
+fn print_why_nothing(context: &Context, report: &PassReport) {
+    let printer = &context.printer;
+    if report.was_idle {
+        printer.say(format!(
+            "{}, nothing changed since the last pass",
+            counted(report.sessions, "session")
+        ));
+        return;
+    }
+    if report.sessions == 0 {
+        printer.say("no sessions were found; `memrev sessions` says where memrev looked");
+        return;
+    }
+    let mut counts: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for (_, reason) in report
+        .versions
+        .iter()
+        .take(1)
+        .flat_map(|version| &version.left_out)
+    {
+        *counts.entry(why(reason)).or_default() += 1;
+    }
+    for (words, count) in counts {
+        printer.say(format!("  {count} {words}"));
+    }
+}
+
+fn why(reason: &Reason) -> &'static str {
+    match reason {
+        Reason::TooOld { .. } => "too old (`--since 90d` or `--all` takes them)",
+        Reason::NotIdle { .. } => "not idle long enough (`--all` takes them)",
+        Reason::Unchanged => "unchanged since they were extracted",
+        Reason::NotInteractive { is_exec: true, .. } => {
+            "not typed by a person (`sessions.include_exec` takes them)"
+        }
+        Reason::NotInteractive { .. } => "not interactive",
+        Reason::AgentOff | Reason::ProjectOff => "switched off in the configuration",
+        Reason::Disabled | Reason::Polluted => "kept out by their mode (`memrev mode`)",
+        Reason::RetryLater { .. } | Reason::RetryExhausted => "failed before (`memrev status`)",
+        Reason::BeyondLimit { .. } | Reason::BeyondScan => "left for the next pass",
+        Reason::Withheld => "withheld",
+        Reason::RunningElsewhere { .. } => "being read by another process",
+        Reason::SubAgent | Reason::Ours | Reason::Current | Reason::NotNamed => "not meant",
+    }
+}
+
+fn print_version(printer: &Printer, version: &VersionReport) {
+    let name = version.version;
+    if !version.pruned.is_empty() {
+        printer.line(format!(
+            "{name}: {} past retention removed",
+            counted(version.pruned.len(), "recap")
+        ));
+    }
+    let (kept, none, trouble) = tally(&version.extracted);
+    if !version.extracted.is_empty() {
+        let mut words = format!("{name}: {} written", counted(kept, "recap"));
+        if 0 < none {
+            words.push_str(&format!(
+                ", {} with nothing worth keeping",
+                counted(none, "session")
+            ));
+        }
+        if 0 < trouble {
+            words.push_str(&format!(", {trouble} to be tried again"));
+        }
+        printer.line(words);
+    }
+    let waiting = version
+        .left_out
+        .iter()
+        .filter(|(_, reason)| matches!(reason, Reason::BeyondLimit { .. }));
+    let waiting = waiting.count();
+    if 0 < waiting {
+        printer.line(format!(
+            "{name}: {} wait for the next pass",
+            counted(waiting, "session")
+        ));
+    }
+    if let Some(report) = &version.consolidated {
+        print_consolidation(printer, version, report);
+    }
+}
+
+/// One word for how a session ended, for `--json`.
+fn label(report: &SessionReport) -> &'static str {
+    use extract_run::Outcome as Ended;
+    match &report.outcome {
+        Ended::Stored { .. } => "stored",
+        Ended::NothingToKeep { .. } => "nothing_to_keep",
+        Ended::NotNewer => "not_newer",
+        Ended::NotClaimed(_) => "not_claimed",
+        Ended::Ours => "ours",
+        Ended::Polluted => "polluted",
+        Ended::NotTried(_) => "not_tried",
+        Ended::LeaseLost => "lease_lost",
+        Ended::Failed(_) => "failed",
+    }
+}
+
+/// What a person should hear about a session that did not end well.
+fn trouble(report: &SessionReport) -> Option<String> {
+    use extract_run::Outcome as Ended;
+    if let Some(problem) = &report.ledger_problem {
+        return Some(with_sources(problem));
+    }
+    match &report.outcome {
+        Ended::Failed(failure) => Some(with_sources(failure)),
+        Ended::LeaseLost => Some("its lease ran out and another process took it".to_owned()),
+        Ended::NotTried(halt) => Some(halt_words(*halt)),
+        _ => None,
+    }
+}
+
+fn halt_words(halt: extract_run::Halt) -> String {
+    use extract_run::Halt;
+    match halt {
+        Halt::Cancelled => "not tried: the pass was stopped".to_owned(),
+        Halt::CallsOfPass => "not tried: the calls of this pass are used up".to_owned(),
+        Halt::CallsOfDay { until } => {
+            format!("not tried: the day's calls are used up until {until}")
+        }
+        Halt::TokensOfDay { until } => {
+            format!("not tried: the day's tokens are used up until {until}")
+        }
+        Halt::Model => "not tried: the model cannot be reached".to_owned(),
+    }
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}
+
+fn tally(extracted: &[SessionReport]) -> (usize, usize, usize) {
+    let count = |wanted: fn(&SessionReport) -> bool| {
+        extracted.iter().filter(|report| wanted(report)).count()
+    };
+    (
+        count(|report| matches!(report.outcome, extract_run::Outcome::Stored { .. })),
+        count(|report| matches!(report.outcome, extract_run::Outcome::NothingToKeep { .. })),
+        count(|report| trouble(report).is_some()),
+    )
+}
+
+fn print_consolidation(printer: &Printer, version: &VersionReport, report: &ConsolidateReport) {
+    let name = version.version;
+    if report.recovered {
+        printer.line(format!("{name}: an interrupted publication was cleared up"));
+    }
+    if let Some(edit) = &report.edit {
+        printer.line(format!("{name}: your edits are commit {}", edit.short()));
+    }
+    for left in report
+        .left_files
+        .iter()
+        .filter(|left| !left.reason.is_quiet())
+    {
+        printer.warn(format!("left alone: {}: {}", left.path, left.reason));
+    }
+    for unfit in &report.unfit {
+        printer.warn(format!("left alone: {}: {}", unfit.path, unfit.why));
+    }
+    for note in &report.unmatched_notes {
+        printer.warn(format!("{note} matches nothing in memory"));
+    }
+    match &report.outcome {
+        Outcome::Done { baseline } => {
+            let outputs: Vec<String> = (report.outputs.iter())
+                .map(|output| {
+                    let (added, removed) = (output.lines_added, output.lines_removed);
+                    format!("{} +{added} -{removed}", output.path)
+                })
+                .collect();
+            let inputs = counted(report.inputs.len(), "input");
+            let outputs = if outputs.is_empty() {
+                "no file changed".to_owned()
+            } else {
+                outputs.join(", ")
+            };
+            printer.line(format!(
+                "{name}: baseline {}: {inputs}; {outputs}",
+                baseline.short()
+            ));
+        }
+        Outcome::NothingToDo => {}
+        Outcome::Deferred { until } => {
+            printer.line(format!("{name}: consolidation is deferred until {until}"));
+        }
+        Outcome::Busy { holder } => {
+            let holder = holder
+                .as_ref()
+                .map_or("another process".to_owned(), ToString::to_string);
+            printer.line(format!("{name}: {holder} is consolidating"));
+        }
+        Outcome::FailedBefore { .. } | Outcome::FailedAfter { .. } | Outcome::Parked { .. } => {
+            for complaint in &report.complaints {
+                printer.warn(format!("[{}] {}", complaint.code, complaint.words));
+            }
+        }
+    }
+}
+
+/// The exit of a pass that was carried through: busy and failed ones say so.
+fn verdict(report: &PassReport) -> Result<(), Failure> {
+    for version in &report.versions {
+        let Some(consolidated) = &version.consolidated else {
+            continue;
+        };
+        let name = version.version;
+        let kept = consolidated.attempt.as_ref().map(|_| {
+            format!(
+                "`git show refs/memrev/attempts/{}` shows the attempt",
+                consolidated.run
+            )
+        });
+        let failed = |words: &str, error: crate::ledger::JobError| {
+            let class = if error.is_of_model() {
+                Class::Model
+            } else {
+                Class::Refused
+            };
+            Failure::new(
+                class,
+                format!("the consolidation of {name} {words}: {}", error.words()),
+            )
+            .cause("memory is as it was; the inputs stay pending")
+            .hint(
+                kept.clone()
+                    .unwrap_or_else(|| "`memrev status` says when it is tried again".to_owned()),
+            )
+        };
+        match &consolidated.outcome {
+            Outcome::Busy { .. } => {
+                return Err(Failure::new(
+                    Class::Busy,
+                    format!("{name} is being consolidated by another process"),
+                )
+                .hint("try again when it is done; `memrev status` names it"));
+            }
+            Outcome::FailedBefore { error } => return Err(failed("did not begin", *error)),
+            Outcome::FailedAfter { error } => return Err(failed("was refused", *error)),
+            Outcome::Parked { error } => return Err(failed("waits for your word", *error)),
+            Outcome::Done { .. } | Outcome::NothingToDo | Outcome::Deferred { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+fn refusal_words(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Reached => "the rate limit is reached".to_owned(),
+        Refusal::TooLittleLeft {
+            used_percent,
+            remaining_percent_min,
+        } => format!(
+            "{used_percent} % of the quota is used, {remaining_percent_min} % are to be left \
+             (`memories.min_rate_limit_remaining_percent`)"
+        ),
+    }
+}
+
+fn pass_json(report: &PassReport) -> PassJson {
+    PassJson {
+        outcome: match () {
+            () if report.refusal.is_some() => "refused_quota",
+            () if is_nothing(report) => "nothing_to_do",
+            () => "done",
+        },
+        sessions: report.sessions,
+        unreadable: report.unreadable.clone(),
+        refusal: report.refusal.as_ref().map(refusal_words),
+        versions: report.versions.iter().map(version_json).collect(),
+    }
+}
+
+fn version_json(version: &VersionReport) -> VersionJson {
+    let mut left_out: BTreeMap<&'static str, usize> = BTreeMap::new();
+    for (_, reason) in &version.left_out {
+        *left_out.entry(reason.code()).or_default() += 1;
+    }
+    VersionJson {
+        version: version.version.label(),
+        pruned: version.pruned.iter().map(ThreadId::to_string).collect(),
+        extracted: version.extracted.iter().map(extracted_json).collect(),
+        left_out,
+        consolidation: version.consolidated.as_ref().map(consolidation_json),
+    }
+}
+
+fn extracted_json(report: &SessionReport) -> ExtractedJson {
+    ExtractedJson {
+        thread_id: report.thread_id.to_string(),
+        outcome: label(report),
+        detail: trouble(report),
+        recap: match &report.outcome {
+            extract_run::Outcome::Stored { path } => Some(path.display().to_string()),
+            _ => None,
+        },
+    }
+}
+
+fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
+    let (outcome, error) = match &report.outcome {
+        Outcome::Done { .. } => ("done", None),
+        Outcome::NothingToDo => ("nothing_to_do", None),
+        Outcome::Deferred { .. } => ("deferred", None),
+        Outcome::Busy { .. } => ("busy", None),
+        Outcome::FailedBefore { error } => ("failed_before", Some(error.label())),
+        Outcome::FailedAfter { error } => ("failed_after", Some(error.label())),
+        Outcome::Parked { error } => ("parked", Some(error.label())),
+    };
+    ConsolidationJson {
+        outcome,
+        run: report.run.to_string(),
+        baseline: match &report.outcome {
+            Outcome::Done { baseline } => Some(baseline.to_string()),
+            _ => None,
+        },
+        edit: report.edit.map(|edit| edit.to_string()),
+        attempt: report.attempt.map(|attempt| attempt.to_string()),
+        until: match &report.outcome {
+            Outcome::Deferred { until } => Some(until.to_string()),
+            _ => None,
+        },
+        error,
+        recovered: report.recovered,
+        inputs: report.inputs.len(),
+        outputs: (report.outputs.iter())
+            .filter(|output| output.kind != ChangeKind::Deleted || 0 < output.lines_removed)
+            .map(|output| OutputJson {
+                path: output.path.to_string(),
+                lines_added: output.lines_added,
+                lines_removed: output.lines_removed,
+            })
+            .collect(),
+        complaints: (report.complaints.iter())
+            .map(|complaint| format!("[{}] {}", complaint.code, complaint.words))
+            .collect(),
+        left_alone: (report.left_files.iter())
+            .map(|left| format!("{}: {}", left.path, left.reason))
+            .collect(),
+        unmatched_notes: report
+            .unmatched_notes
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    }
+}

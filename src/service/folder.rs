@@ -1,0 +1,76 @@
+//! The memory folder of a version, made when it is not there.
+
+use std::time::Duration;
+
+use crate::domain::path::{NOTE_INSTRUCTIONS, TreePath};
+use crate::domain::time::Timestamp;
+use crate::domain::version::MemoryVersion;
+use crate::notes;
+use crate::store::author::Author;
+use crate::store::error::StoreError;
+use crate::store::message::{CommitKind, CommitMessage};
+use crate::store::{NewFile, Store, StorePaths, TreeChange};
+use crate::sys::fs::FsError;
+use crate::sys::home::Home;
+use crate::sys::stop;
+use crate::text::redact;
+
+/// Longest wait for the folder's lock.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// Why a folder is not ready.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FolderError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Files(#[from] FsError),
+}
+
+/// Opens the repository of a version, making home, folder and repository when
+/// they are missing, and seeds the instructions for notes.
+///
+/// # Errors
+///
+/// When the folder cannot be made or is not ours to write.
+pub(crate) fn prepare(
+    home: &Home,
+    version: MemoryVersion,
+    now: Timestamp,
+) -> Result<Store, FolderError> {
+    home.make()?;
+    let paths = StorePaths::in_home(home.root(), version.folder());
+    let store = match Store::open(paths.clone()) {
+        Ok(store) => store,
+        Err(StoreError::NotThere { .. }) => Store::init(paths, now)?,
+        Err(error) => return Err(error.into()),
+    };
+    stop::point("service.folder_made");
+    if notes::seed_instructions(&home.memory_folder(version))? {
+        stop::point("service.instructions_seeded");
+        commit_instructions(&store, now)?;
+    }
+    Ok(store)
+}
+
+/// The instructions are ours: they are committed as such, before a pass could
+/// take them for a person's edit.
+fn commit_instructions(store: &Store, now: Timestamp) -> Result<(), FolderError> {
+    let lock = store.lock(LOCK_WAIT)?;
+    store.recover(&lock)?;
+    let head = store.readiness()?;
+    let Some(path) = TreePath::parse(NOTE_INSTRUCTIONS) else {
+        return Ok(());
+    };
+    let change = TreeChange {
+        path,
+        file: Some(NewFile {
+            content: redact::redact_str(notes::INSTRUCTIONS),
+            executable: false,
+        }),
+    };
+    let subject = redact::redact_str("init: instructions for notes");
+    let message = CommitMessage::new(CommitKind::Init, subject);
+    store.commit_paths(&lock, head, &[change], &message, &Author::memrev(), now)?;
+    Ok(())
+}

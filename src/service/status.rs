@@ -1,0 +1,241 @@
+//! The state of everything, gathered for a person.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::consolidate::{self, Pending, PendingParts};
+use crate::domain::id::{ObjectId, RunId};
+use crate::domain::time::Timestamp;
+use crate::domain::version::MemoryVersion;
+use crate::extract::select::Reason;
+use crate::ledger::{Job, JobKind, JobState, Ledger, Spend};
+use crate::recaps::Extractions;
+use crate::service::survey::{self, Survey, SurveyError, SurveyParts};
+use crate::store::message::CommitKind;
+use crate::store::{KeptKind, Store, StorePaths};
+
+/// What `memrev status` shows.
+pub(crate) struct Status {
+    pub(crate) is_on: bool,
+    /// By reason code (`eligible` first by name): how many sessions, and one
+    /// sentence that goes for all of them.
+    pub(crate) sessions: BTreeMap<&'static str, (usize, String)>,
+    pub(crate) unreadable: Vec<String>,
+    pub(crate) versions: Vec<VersionStatus>,
+    pub(crate) spend_today: Vec<Spend>,
+    /// What happens next, a sentence each.
+    pub(crate) next: Vec<String>,
+}
+
+/// One memory folder.
+pub(crate) struct VersionStatus {
+    pub(crate) version: MemoryVersion,
+    pub(crate) folder: PathBuf,
+    pub(crate) problem: Option<String>,
+    pub(crate) head: Option<ObjectId>,
+    pub(crate) last_baseline: Option<Baseline>,
+    /// Recaps with a body in the extractions folder.
+    pub(crate) recaps: usize,
+    pub(crate) pending: Pending,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) attempts: Vec<RunId>,
+    pub(crate) withheld: usize,
+}
+
+/// The newest baseline on main.
+pub(crate) struct Baseline {
+    pub(crate) id: ObjectId,
+    pub(crate) at: Timestamp,
+}
+
+/// Gathers everything; writes nothing. A folder that cannot be used is
+/// reported, not fatal.
+///
+/// # Errors
+///
+/// When the ledger, the modes or the extractions cannot be read.
+pub(crate) fn gather(
+    parts: &SurveyParts<'_>,
+    versions: &[MemoryVersion],
+) -> Result<Status, SurveyError> {
+    let survey = survey::look(parts)?;
+    let ledger = Ledger::open_to_read(&parts.home.ledger_file())?;
+    let mut gathered = Vec::new();
+    for version in versions {
+        gathered.push(version_status(parts, &survey, ledger.as_ref(), *version)?);
+    }
+    let spend_today = match &ledger {
+        Some(ledger) => ledger.spend_since(&parts.now.date())?,
+        None => Vec::new(),
+    };
+    let next = next(parts, &survey, &gathered);
+    Ok(Status {
+        is_on: parts.config.features.memories,
+        sessions: count(&survey),
+        unreadable: (survey.unreadable.iter())
+            .map(|(_, error)| error.to_string())
+            .collect(),
+        versions: gathered,
+        spend_today,
+        next,
+    })
+}
+
+fn version_status(
+    parts: &SurveyParts<'_>,
+    survey: &Survey,
+    ledger: Option<&Ledger>,
+    version: MemoryVersion,
+) -> Result<VersionStatus, SurveyError> {
+    let loaded = Extractions::open(parts.home.root(), version).load_all()?;
+    let withheld = survey::withheld(parts.home, version)?;
+    let mut status = VersionStatus {
+        version,
+        folder: parts.home.memory_folder(version),
+        problem: None,
+        head: None,
+        last_baseline: None,
+        recaps: (loaded.recaps.values())
+            .filter(|stored| !stored.recap.is_no_op())
+            .count(),
+        pending: Pending::default(),
+        jobs: match ledger {
+            Some(ledger) => ledger.jobs(version, parts.now)?,
+            None => Vec::new(),
+        },
+        attempts: Vec::new(),
+        withheld: withheld.as_slice().len(),
+    };
+    let modes = survey.modes();
+    let pending = consolidate::pending(
+        &PendingParts {
+            home: parts.home,
+            ledger,
+            modes: &modes,
+            policy: &survey::consolidate_policy(parts.config),
+            now: parts.now,
+        },
+        version,
+    );
+    match pending {
+        Ok(pending) => status.pending = pending,
+        Err(error) => status.problem = Some(with_sources(&error)),
+    }
+    if let Err(error) = add_history(parts, &mut status) {
+        status.problem.get_or_insert(with_sources(&error));
+    }
+    Ok(status)
+}
+
+fn add_history(
+    parts: &SurveyParts<'_>,
+    status: &mut VersionStatus,
+) -> Result<(), crate::store::error::StoreError> {
+    let paths = StorePaths::in_home(parts.home.root(), status.version.folder());
+    let store = Store::open(paths)?;
+    let head = store.head()?;
+    status.head = Some(head);
+    for commit in store.history(head) {
+        let commit = commit?;
+        if commit.trailers.kind == Some(CommitKind::Baseline) {
+            status.last_baseline = Some(Baseline {
+                id: commit.id,
+                at: commit.at,
+            });
+            break;
+        }
+    }
+    let kept = store.kept_refs(KeptKind::Attempt)?;
+    status.attempts = kept.into_iter().map(|kept| kept.run).collect();
+    Ok(())
+}
+
+fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
+    }
+    words
+}
+
+fn count(survey: &Survey) -> BTreeMap<&'static str, (usize, String)> {
+    let mut counts: BTreeMap<&'static str, (usize, String)> = BTreeMap::new();
+    for (_, reason) in survey.sessions() {
+        let (code, words) = match reason {
+            None => ("eligible", "eligible: the next pass takes them".to_owned()),
+            Some(reason) => (reason.code(), general_words(reason)),
+        };
+        counts.entry(code).or_insert((0, words)).0 += 1;
+    }
+    counts
+}
+
+/// A sentence for all sessions that are left out for the same reason, and
+/// what would change it.
+fn general_words(reason: &Reason) -> String {
+    match reason {
+        Reason::TooOld { days_max, .. } => {
+            format!("older than {days_max} days (`--since` or `--all` takes them)")
+        }
+        Reason::NotIdle { .. } => "not idle long enough (`--all` takes them)".to_owned(),
+        Reason::NotInteractive { is_exec: true, .. } => {
+            "not typed by a person (`sessions.include_exec` takes them)".to_owned()
+        }
+        Reason::NotInteractive { .. } => "not interactive".to_owned(),
+        Reason::RetryLater { .. } => "failed, waiting for another try".to_owned(),
+        Reason::RunningElsewhere { .. } => "being read by another process".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn next(parts: &SurveyParts<'_>, survey: &Survey, versions: &[VersionStatus]) -> Vec<String> {
+    if !parts.config.features.memories {
+        return vec!["nothing: memory is switched off".to_owned()];
+    }
+    let mut next = Vec::new();
+    let eligible = survey
+        .sessions()
+        .filter(|(_, reason)| reason.is_none())
+        .count();
+    if 0 < eligible {
+        next.push(format!(
+            "`memrev run` extracts {eligible} eligible sessions"
+        ));
+    }
+    let soonest = survey.sessions().filter_map(|(_, reason)| match reason {
+        Some(Reason::NotIdle { eligible_at }) => Some(*eligible_at),
+        _ => None,
+    });
+    if let Some(at) = soonest.min() {
+        next.push(format!("the next session becomes eligible at {at}"));
+    }
+    for version in versions {
+        let name = version.version;
+        if version.problem.is_some() {
+            next.push(format!(
+                "{name}: nothing until the folder can be used again"
+            ));
+        } else if !version.pending.is_idle() || !version.pending.edits.is_empty() {
+            next.push(format!("{name}: `memrev run` folds in what is pending"));
+        }
+        let consolidation = version
+            .jobs
+            .iter()
+            .find(|job| job.kind == JobKind::Consolidate);
+        if let Some(JobState::Done {
+            cooldown_until: Some(until),
+        }) = consolidation.map(|job| &job.state)
+            && parts.now < *until
+        {
+            next.push(format!(
+                "{name}: passes in the background consolidate again from {until}"
+            ));
+        }
+    }
+    if next.is_empty() {
+        next.push("nothing to do".to_owned());
+    }
+    next
+}

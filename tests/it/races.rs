@@ -1,0 +1,124 @@
+//! Processes beside each other.
+
+use std::collections::BTreeMap;
+
+use crate::support::{Run, Sandbox, Transcript, thread_id};
+
+const PROCESSES: usize = 10;
+const SESSIONS: u32 = 12;
+
+#[test]
+fn ten_passes_at_once_extract_each_session_once_and_publish_no_baseline_twice() {
+    let sandbox = Sandbox::new();
+    for number in 1..=SESSIONS {
+        let story = format!("human: Always check report number {number} twice.\nagent: ok");
+        sandbox.session(&Transcript::codex(number, "2026-03-09T10:00:00Z", &story));
+    }
+    let passes: Vec<_> = (0..PROCESSES)
+        .map(|index| {
+            let trace = format!(
+                "trace:{}",
+                sandbox.path(&format!("trace-{index}")).display()
+            );
+            sandbox.start_stopping(&trace, &["run"])
+        })
+        .collect();
+    for pass in passes {
+        let run = Run::of(pass.wait_with_output().unwrap());
+        assert!(matches!(run.code, Some(0 | 3)), "{}", run.stderr);
+    }
+    sandbox.run(&["run"]).success();
+
+    let mut stored = 0;
+    for index in 0..PROCESSES {
+        let trace = std::fs::read_to_string(sandbox.path(&format!("trace-{index}")));
+        let text = trace.unwrap_or_default();
+        stored += text
+            .lines()
+            .filter(|line| *line == "extract.stored")
+            .count();
+    }
+    assert_eq!(stored, SESSIONS as usize, "each session is extracted once");
+    assert_eq!(sandbox.names("extractions/v1").len(), SESSIONS as usize);
+
+    let mut consumed: BTreeMap<String, usize> = BTreeMap::new();
+    let inputs = sandbox.git(&["log", "--format=%(trailers:key=Memrev-Input,valueonly)"]);
+    for line in inputs
+        .lines()
+        .filter(|line| line.contains("rollout_summaries/"))
+    {
+        *consumed.entry(line.to_owned()).or_default() += 1;
+    }
+    assert_eq!(consumed.len(), SESSIONS as usize, "{consumed:?}");
+    assert!(consumed.values().all(|times| *times == 1), "{consumed:?}");
+    sandbox.assert_sound();
+}
+
+#[test]
+fn twenty_notes_beside_a_consolidation_are_twenty_notes() {
+    let sandbox = Sandbox::new();
+    sandbox.session(&Transcript::codex(
+        1,
+        "2026-03-09T10:00:00Z",
+        "human: Always use tabs.\nagent: ok",
+    ));
+    let pass = sandbox.start_stopping("", &["run"]);
+    let notes: Vec<_> = (0..20)
+        .map(|index| {
+            sandbox.start_stopping("", &["note", &format!("remember fact number {index}")])
+        })
+        .collect();
+    for note in notes {
+        assert!(note.wait_with_output().unwrap().status.success());
+    }
+    assert!(pass.wait_with_output().unwrap().status.success());
+    let mut sandbox = sandbox;
+    sandbox.at("2026-03-10T12:10:00Z").run(&["run"]).success();
+    assert_eq!(sandbox.names("memories/extensions/ad_hoc/notes").len(), 20);
+    let handbook = sandbox.read("MEMORY.md");
+    for index in 0..20 {
+        assert!(
+            handbook.contains(&format!("fact number {index}")),
+            "{handbook}"
+        );
+    }
+    sandbox.assert_sound();
+}
+
+#[test]
+fn an_edit_made_while_the_worker_runs_is_kept() {
+    let sandbox = Sandbox::new();
+    let story = "human: Always use tabs in the ledger.\nagent: ok";
+    sandbox.session(&Transcript::codex(1, "2026-03-08T10:00:00Z", story));
+    sandbox.run(&["run"]).success();
+    let story = "human: Never rename a column by yourself.\nagent: ok";
+    sandbox.session(&Transcript::codex(2, "2026-03-09T10:00:00Z", story));
+
+    let frozen = sandbox.freeze_at("consolidate.worker_ended", &["run"]);
+    let handbook = sandbox.read("MEMORY.md");
+    sandbox.write(
+        "MEMORY.md",
+        &format!("{handbook}\n- by hand: the ledger is Grace's\n"),
+    );
+    frozen.resume().success();
+
+    let mut sandbox = sandbox;
+    sandbox.at("2026-03-10T12:10:00Z").run(&["run"]).success();
+    let handbook = sandbox.read("MEMORY.md");
+    assert!(
+        handbook.contains("- by hand: the ledger is Grace's"),
+        "{handbook}"
+    );
+    assert!(
+        handbook.contains("Never rename a column by yourself"),
+        "{handbook}"
+    );
+    assert!(
+        sandbox
+            .names("extractions/v1")
+            .iter()
+            .any(|name| name.ends_with(".md"))
+    );
+    assert_ne!(thread_id(1), thread_id(2));
+    sandbox.assert_sound();
+}
