@@ -65,6 +65,7 @@ impl Opener {
 /// What one look at the file said.
 enum Look {
     Good(Box<Ledger>),
+    /// Not there, or not the same from beginning to end of the look.
     Missing,
     /// Damaged; for a passer also in doubt, or of an older schema.
     Damaged,
@@ -171,6 +172,7 @@ fn look(path: &Path, who: Opener) -> Result<Look, OpenError> {
 }
 
 fn connect(path: &Path, who: Opener) -> Result<Look, OpenError> {
+    let file_id = fs::file_id(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
         settle_connection(&connection, who.busy_wait())?;
@@ -200,7 +202,10 @@ fn connect(path: &Path, who: Opener) -> Result<Look, OpenError> {
         migrate(&mut connection, MIGRATIONS).map_err(|source| sqlite(path, source))?;
     }
     leave_wal_on_shared_disks(&connection, path);
-    let file_id = fs::file_id(path);
+    if fs::file_id(path) != file_id {
+        // Replaced while we opened it: which of the two we have is not known.
+        return Ok(Look::Missing);
+    }
     let id = connection.query_row("SELECT id FROM ledger", [], |row| row.get(0));
     match id {
         Ok(id) => Ok(Look::Good(Box::new(Ledger {
