@@ -48,6 +48,7 @@ pub(crate) mod error;
 pub(crate) mod history;
 mod index;
 mod kept;
+mod late;
 mod locks;
 pub(crate) mod merge;
 pub(crate) mod message;

@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use gix::odb::memory::Storage;
 use gix::zlib::{Compression, stream::deflate};
 
 use crate::store::error::StoreError;
@@ -45,8 +44,7 @@ impl Store {
 
     /// Writes the new objects of `writer` to disk, flushed.
     pub(super) fn persist(&self, writer: &gix::Repository) -> Result<(), StoreError> {
-        let new = writer.objects.reset_object_memory();
-        let new = new.unwrap_or_else(Storage::default);
+        let new = writer.objects.reset_object_memory().unwrap_or_default();
         let objects: Objects = new
             .iter()
             .map(|(id, object)| (*id, object.clone()))

@@ -31,7 +31,6 @@ use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::path::TreePath;
 use crate::domain::time::Timestamp;
 use crate::store::error::StoreError;
-use crate::store::merge::merge_texts;
 use crate::store::record::{Record, RecordedFile, folder_name};
 use crate::store::{
     Blob, LateEdit, Publication, Published, Store, StoreLock, gix_id, index, objects,
@@ -43,9 +42,6 @@ use crate::sys::swap::{self, Exchange};
 /// More new files than this are flushed with all else on the file system,
 /// which then costs less than one flush each.
 const FLUSHED_SINGLY_MAX: usize = 32;
-
-/// How often an edit is merged that another edit overtakes while we do it.
-const MERGE_TRIES_MAX: u32 = 3;
 
 /// Folders of one publication under `.git/memrev`.
 pub(super) struct RunFolders {
@@ -244,7 +240,7 @@ impl Store {
         swap::move_over(&self.record_file(), &folders.displaced.join("record"))?;
         point("publish.record_removed");
         fs::remove_all(&folders.incoming)?;
-        let mut late_edits = self.settle(record, &folders, false)?;
+        let mut late_edits = self.settle_displaced(record, &folders)?;
         point("publish.settled");
         late_edits.extend(overtaken);
         late_edits.sort();
@@ -335,103 +331,6 @@ impl Store {
         }
     }
 
-    /// Looks through displaced versions: one that is not the old version is
-    /// an edit and is merged. The rest stays for a program that still has
-    /// them open, until `recover` asks for them `all` to be gone.
-    pub(super) fn settle(
-        &self,
-        record: &Record,
-        folders: &RunFolders,
-        all: bool,
-    ) -> Result<Vec<LateEdit>, StoreError> {
-        let mut late_edits = Vec::new();
-        for (number, file) in record.files.iter().enumerate() {
-            let displaced = folders.displaced.join(number.to_string());
-            match self.version_on_disk(&displaced, file.old) {
-                Found::Version(None) => {}
-                Found::Version(version) if version == file.old => {
-                    if all {
-                        fs::remove(&displaced)?;
-                    }
-                }
-                found => {
-                    let had_conflict = self.settle_edit(file, &displaced, found)?;
-                    point("publish.edit_merged");
-                    fs::remove_all_or_file(&displaced)?;
-                    late_edits.push(LateEdit {
-                        path: file.path.clone(),
-                        base: file.old,
-                        had_conflict,
-                    });
-                }
-            }
-        }
-        Ok(late_edits)
-    }
-
-    /// Merges a displaced edit into what lies in the work tree now; gives
-    /// whether the person's side had to win. Doing it twice changes nothing.
-    fn settle_edit(
-        &self,
-        file: &RecordedFile,
-        displaced: &Path,
-        found: Found,
-    ) -> Result<bool, StoreError> {
-        let target = self.work_path(&file.path);
-        if file.new.is_none() {
-            // An edit of what we removed: the person's file comes back.
-            if self.make_way_to(&file.path)? {
-                swap::move_new(displaced, &target)?;
-            }
-            return Ok(true);
-        }
-        let Found::Version(Some(edit)) = found else {
-            swap::exchange(displaced, &target)?;
-            return Ok(true);
-        };
-        let mut base = file
-            .old
-            .map(|old| self.blob(old.id))
-            .transpose()?
-            .unwrap_or_default();
-        let mut ours = fs::read(displaced, SNAPSHOT_FILE_BYTES_MAX)?;
-        let mut had_conflict = false;
-        let changes_mode = file
-            .old
-            .is_some_and(|old| old.executable != edit.executable);
-        for _ in 0..MERGE_TRIES_MAX {
-            let Found::Version(Some(current)) = self.version_on_disk(&target, file.new) else {
-                break;
-            };
-            let theirs = fs::read(&target, SNAPSHOT_FILE_BYTES_MAX)?;
-            let merged = merge_texts(&base, &ours, &theirs);
-            had_conflict |= merged.had_conflict;
-            let executable = if changes_mode {
-                edit.executable
-            } else {
-                current.executable
-            };
-            if merged.content == theirs && executable == current.executable {
-                break;
-            }
-            let side = displaced.with_extension("merged");
-            fs::write_unflushed(&side, &merged.content, executable)?;
-            if swap::exchange(&side, &target)? == Exchange::Unsupported {
-                swap::move_over(&side, &target)?;
-                break;
-            }
-            // What came out should be what we merged with. Else it is one
-            // more edit, made on that.
-            let out = fs::read(&side, SNAPSHOT_FILE_BYTES_MAX)?;
-            fs::remove(&side)?;
-            if out == theirs {
-                break;
-            }
-            (base, ours) = (theirs, out);
-        }
-        Ok(had_conflict)
-    }
-
     /// Makes the renames and the index durable, so that nothing is lost with
     /// the record.
     fn flush_places(&self, record: &Record, folders: &RunFolders) -> Result<(), StoreError> {
@@ -453,7 +352,7 @@ impl Store {
 
     /// Makes the folders above `path`. `Ok(false)` when one of them is a
     /// file or a link, which stays.
-    fn make_way_to(&self, path: &TreePath) -> Result<bool, StoreError> {
+    pub(super) fn make_way_to(&self, path: &TreePath) -> Result<bool, StoreError> {
         let target = self.work_path(path);
         let Some(folder) = target.parent() else {
             return Ok(false);
@@ -491,7 +390,7 @@ impl Store {
 
     /// What lies at a path; `known` decides the exec bit where the file
     /// system has none.
-    fn version_on_disk(&self, file: &Path, known: Option<Blob>) -> Found {
+    pub(super) fn version_on_disk(&self, file: &Path, known: Option<Blob>) -> Found {
         let Some((metadata, _)) = index::stat(file) else {
             return if fs::is_taken(file) {
                 Found::NotPlain
@@ -518,7 +417,8 @@ impl Store {
     }
 
     pub(super) fn run_folders(&self, record: &Record) -> RunFolders {
-        let name = folder_name(&record.run);
+        // A run that publishes twice has two folders.
+        let name = format!("{}-{}", folder_name(&record.run), record.new.short());
         RunFolders {
             incoming: self.private_dir().join("incoming").join(&name),
             displaced: self.private_dir().join("displaced").join(&name),
@@ -538,7 +438,7 @@ impl Store {
 
 /// What lies at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Found {
+pub(super) enum Found {
     /// A plain file, or nothing.
     Version(Option<Blob>),
     /// A folder, a link, or a file too large or closed to us.

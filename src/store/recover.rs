@@ -5,10 +5,12 @@
 //! killed in here leaves the work for the next call.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::domain::id::ObjectId;
 use crate::store::error::StoreError;
+use crate::store::late::LATE_SECONDS;
 use crate::store::publish::RunFolders;
 use crate::store::record::Record;
 use crate::store::{Recovery, Store, StoreLock, commit, locks};
@@ -17,6 +19,8 @@ use crate::sys::stop::point;
 
 /// How far back main is searched for an interrupted publication.
 const COMMITS_MAX: usize = 10_000;
+
+const LATE: Duration = Duration::from_secs(LATE_SECONDS);
 
 /// An unfinished object of gix is garbage after this; another program may be
 /// writing a younger one.
@@ -99,23 +103,41 @@ impl Store {
         Ok(overruled.map(|(number, _)| number).collect())
     }
 
-    /// Displaced versions that nobody wrote to since are no longer needed.
+    /// Settles edits that met a publication of late, and removes what was
+    /// displaced longer ago.
     fn sweep_displaced(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
         let displaced = self.private_dir().join("displaced");
-        for entry in fs::list(&displaced)? {
+        // Newest first: a save over the newest version may be made on the one
+        // before it, which an older record does not know.
+        let mut runs = fs::list(&displaced)?;
+        runs.sort_by_key(|entry| self.age(&entry.path.join("record")));
+        for entry in runs {
             let name = entry.path.file_name().unwrap_or_default();
             let folders = RunFolders {
                 incoming: self.private_dir().join("incoming").join(name),
                 displaced: entry.path.clone(),
             };
-            if let Some(record) = Record::load(&folders.displaced.join("record"))? {
-                let late_edits = self.settle(&record, &folders, true)?;
-                recovery.late_edits.extend(late_edits);
+            let file = folders.displaced.join("record");
+            if let Some(record) = Record::load(&file)? {
+                let late_edits = &mut recovery.late_edits;
+                late_edits.extend(self.settle_displaced(&record, &folders)?);
+                late_edits.extend(self.settle_stale_saves(&record, &folders)?);
+                point("recover.run_settled");
+                if self.age(&file).is_none_or(|age| age < LATE) {
+                    continue;
+                }
             }
-            point("recover.run_settled");
             fs::remove_all(&folders.displaced)?;
         }
         Ok(())
+    }
+
+    /// By the file system's own clock: our lock file was written just now.
+    /// `None` for a missing file and one that is newer than that.
+    fn age(&self, file: &Path) -> Option<Duration> {
+        let modified = |path: &Path| path.symlink_metadata().and_then(|found| found.modified());
+        let now = modified(&self.paths.lock_file).ok()?;
+        now.duration_since(modified(file).ok()?).ok()
     }
 
     fn sweep_side_files(&self) -> Result<(), StoreError> {
@@ -136,28 +158,23 @@ impl Store {
     }
 
     /// gix leaves `objects/.tmp…` when it is killed, and we a pack without its
-    /// index. Their age is measured by
-    /// the file system's own clock: our lock file was written just now.
-    /// Garbage harms nobody, so a failure does not stop the caller.
+    /// index. Garbage harms nobody, so a failure does not stop the caller.
     fn sweep_objects(&self) {
-        let modified = |path: &std::path::Path| path.symlink_metadata()?.modified();
-        let Ok(now) = modified(&self.paths.lock_file) else {
-            return;
-        };
         let objects = self.git_dir().join("objects");
         let mut entries = fs::list(&objects).unwrap_or_default();
         entries.extend(fs::list(&objects.join("pack")).unwrap_or_default());
         for entry in entries {
             let name = entry.path.file_name().and_then(|name| name.to_str());
-            let is_pack = entry
-                .path
-                .extension()
-                .is_some_and(|extension| extension == "pack");
-            let is_headless = is_pack && !fs::is_taken(&entry.path.with_extension("idx"));
+            let extension = entry.path.extension();
+            let is_headless = extension.is_some_and(|extension| extension == "pack")
+                && !fs::is_taken(&entry.path.with_extension("idx"));
             let is_unfinished = entry.kind == fs::EntryType::File
                 && (is_headless || name.is_some_and(|name| name.starts_with(".tmp")));
-            let age = || now.duration_since(modified(&entry.path).ok()?).ok();
-            if is_unfinished && age().is_some_and(|age| UNFINISHED_OBJECT_AGE < age) {
+            let is_old = || {
+                self.age(&entry.path)
+                    .is_some_and(|age| UNFINISHED_OBJECT_AGE < age)
+            };
+            if is_unfinished && is_old() {
                 fs::remove(&entry.path).ok();
             }
         }

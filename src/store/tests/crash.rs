@@ -94,7 +94,6 @@ fn a_kill_between_any_two_steps_leaves_the_old_or_the_new() {
         let left = |name: &str| crate::sys::fs::list(&folder.at(name)).unwrap();
         folder.store.recover(&folder.lock()).unwrap();
         assert!(left(".git/memrev/incoming").is_empty());
-        assert!(left(".git/memrev/displaced").is_empty());
         assert!(left(".git/memrev/locks").is_empty());
         assert_eq!(
             folder.store.recover(&folder.lock()).unwrap(),

@@ -36,12 +36,15 @@ fn a_publication_is_one_commit_and_the_files() {
         "M\tMEMORY.md\nD\tskills/a/SKILL.md\nA\tskills/b/SKILL.md"
     );
     folder.assert_in_order();
+    // What was displaced stays for an hour, for programs that have it open.
+    let displaced = || crate::sys::fs::list(&folder.at(".git/memrev/displaced")).unwrap();
     folder.store.recover(&folder.lock()).unwrap();
-    assert!(
-        crate::sys::fs::list(&folder.at(".git/memrev/displaced"))
-            .unwrap()
-            .is_empty()
-    );
+    assert_eq!(displaced().len(), 1);
+    let record = std::fs::File::open(displaced()[0].path.join("record")).unwrap();
+    let hours_ago = std::time::SystemTime::UNIX_EPOCH;
+    record.set_modified(hours_ago).unwrap();
+    folder.store.recover(&folder.lock()).unwrap();
+    assert!(displaced().is_empty());
     folder.assert_in_order();
 }
 
@@ -134,4 +137,46 @@ fn an_edit_saved_into_a_displaced_file_is_merged_by_the_next_call() {
             .late_edits
             .is_empty()
     );
+}
+
+#[test]
+fn a_save_made_on_the_old_version_does_not_undo_the_baseline() {
+    let folder = Folder::with(&[("a.md", "1\n2\n3\n4\n5\n"), ("b.md", "1\n2\n")]);
+    folder
+        .publish(&[
+            ("a.md", Some("one\n2\n3\n4\n5\nnew\n")),
+            ("b.md", Some("1\n")),
+        ])
+        .unwrap();
+    // An editor had the old text and saves it with a change.
+    folder.write("a.md", "1\n2\nthree\n4\n5\n");
+    // This one puts the old version back, on purpose.
+    folder.write("b.md", "1\n2\n");
+    let recovery = folder.store.recover(&folder.lock()).unwrap();
+    assert_eq!(recovery.late_edits.len(), 1);
+    assert_eq!(folder.read("a.md").unwrap(), "one\n2\nthree\n4\n5\nnew\n");
+    assert_eq!(folder.read("b.md").unwrap(), "1\n2\n");
+    // An edit of the new version is what it is, deletions included.
+    folder.write("a.md", "one\n2\nthree\n");
+    assert!(
+        folder
+            .store
+            .recover(&folder.lock())
+            .unwrap()
+            .late_edits
+            .is_empty()
+    );
+    assert_eq!(folder.read("a.md").unwrap(), "one\n2\nthree\n");
+    // What a person commits is what they want.
+    folder.write("a.md", "1\n2\nthree\n4\n5\n");
+    folder.git(&["commit", "-qam", "by hand"]);
+    assert!(
+        folder
+            .store
+            .recover(&folder.lock())
+            .unwrap()
+            .late_edits
+            .is_empty()
+    );
+    folder.assert_in_order();
 }
