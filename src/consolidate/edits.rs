@@ -376,14 +376,14 @@ fn side_entries(path: &TreePath, side: Option<&Side>) -> Vec<Entry> {
     side.map_or_else(Vec::new, |side| entries::parse(path, &side.text))
 }
 
-/// The entries of `these` whose words are nowhere in `those`.
-fn without(these: &[Entry], those: &[Entry]) -> Vec<Entry> {
-    let known: BTreeSet<String> = those
+/// The entries whose words are nowhere in the others.
+fn without(entries: &[Entry], others: &[Entry]) -> Vec<Entry> {
+    let known: BTreeSet<String> = others
         .iter()
         .map(|entry| shingles::normalise(&entry.text))
         .collect();
     let is_new = |entry: &&Entry| !known.contains(&shingles::normalise(&entry.text));
-    these.iter().filter(is_new).cloned().collect()
+    entries.iter().filter(is_new).cloned().collect()
 }
 
 fn recap_consequences(revision: &Revision, told: &mut Consequences) {
@@ -402,3 +402,6 @@ fn recap_consequences(revision: &Revision, told: &mut Consequences) {
         (None, None) => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

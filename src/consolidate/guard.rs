@@ -236,10 +236,13 @@ impl<'a> Known<'a> {
     }
 }
 
+/// File, title of the group, number of the task.
+type TaskKey = (TreePath, String, u32);
+
 /// What the tasks of a handbook rest on, so that a statement which ends in
 /// `[Task 2]` rests on the same.
 struct Sources {
-    by_task: BTreeMap<(TreePath, String, u32), (Vec<ThreadId>, Vec<String>)>,
+    by_task: BTreeMap<TaskKey, (Vec<ThreadId>, Vec<String>)>,
 }
 
 impl Sources {
@@ -512,3 +515,6 @@ pub(crate) fn counted(entries: &[Entry]) -> Vec<Entry> {
     };
     entries.iter().filter(is_counted).cloned().collect()
 }
+
+#[cfg(test)]
+mod tests;

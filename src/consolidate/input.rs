@@ -188,3 +188,6 @@ fn person_entries(entries: &[Entry]) -> String {
     }
     text.trim_end().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

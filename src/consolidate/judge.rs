@@ -503,3 +503,6 @@ fn retired(facts: &JudgeFacts<'_>) -> Vec<(String, String)> {
         .map(|it| (it.entry.clone(), it.reason.clone()))
         .collect()
 }
+
+#[cfg(test)]
+mod tests;

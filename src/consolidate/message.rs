@@ -284,3 +284,6 @@ pub(crate) const fn letter(change: ChangeKind) -> char {
         ChangeKind::Deleted => 'D',
     }
 }
+
+#[cfg(test)]
+mod tests;

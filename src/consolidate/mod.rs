@@ -90,7 +90,7 @@ impl Default for Policy {
             edit_quiet_seconds: 2,
             summary_bytes_max: 8_000,
             guard: GuardLimits::default(),
-            worker_time_max: Duration::from_secs(1_800),
+            worker_time_max: Duration::from_mins(30),
             renew_every: Duration::from_secs(LEASE_RENEW_SECONDS),
             lock_wait: Duration::from_secs(10),
         }

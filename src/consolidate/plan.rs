@@ -136,7 +136,8 @@ fn expiry(path: &TreePath, kind: FileKind, head: &BTreeMap<TreePath, Blob>) -> O
     let [_, extension, "resources", name] = parts.as_slice() else {
         return None;
     };
-    if kind != FileKind::Resource || !name.ends_with(".md") {
+    let is_markdown = (name.rsplit_once('.')).is_some_and(|(_, end)| end == "md");
+    if kind != FileKind::Resource || !is_markdown {
         return None;
     }
     let instructions = TreePath::parse(&format!("{EXTENSIONS}/{extension}/instructions.md"))?;
@@ -276,3 +277,6 @@ pub(crate) fn changes(plan: &Plan, head: &BTreeMap<TreePath, Blob>) -> Vec<TreeC
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     changes
 }
+
+#[cfg(test)]
+mod tests;

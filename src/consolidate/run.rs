@@ -487,7 +487,9 @@ fn publish_and_tell(
             absorbed,
             outputs,
         } => {
-            absorbed.into_iter().for_each(|it| tell(report, it));
+            for it in absorbed {
+                tell(report, it);
+            }
             report.complaints.clear();
             report.outputs = attempt::output_changes(&press.survey.outputs, &outputs);
             Ok(Ended {
@@ -503,7 +505,9 @@ fn publish_and_tell(
             parks,
             absorbed,
         } => {
-            absorbed.into_iter().for_each(|it| tell(report, it));
+            for it in absorbed {
+                tell(report, it);
+            }
             let ended = Ended::failed(error, parks, true);
             keep(report, press, attempt, &faults, ended)
         }

@@ -164,3 +164,6 @@ fn holds_back(entry: &Withheld, candidate: &Candidate) -> bool {
         WithheldWhat::Entry(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests;

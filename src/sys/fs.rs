@@ -289,7 +289,7 @@ pub(crate) fn is_executable(path: &Path) -> bool {
     {
         use std::os::unix::fs::PermissionsExt as _;
         let metadata = std::fs::symlink_metadata(path);
-        return metadata.is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0);
+        metadata.is_ok_and(|metadata| metadata.permissions().mode() & 0o100 != 0)
     }
     #[cfg(not(unix))]
     false

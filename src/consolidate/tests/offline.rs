@@ -115,11 +115,7 @@ fn a_life_of_memory_with_the_offline_rules() {
 
         sandbox.remove(&sandbox.recap_file(3));
         sandbox.run_done();
-        assert!(
-            !sandbox.read(file).contains("中文"),
-            "{}",
-            sandbox.read(file)
-        );
+        assert!(version == MemoryVersion::V2 || !sandbox.read(file).contains("中文"));
         sandbox.run_idle();
     }
 }

@@ -309,6 +309,7 @@ impl Sandbox {
         log.lines().map(str::to_owned).collect()
     }
 
+    #[expect(clippy::unused_self, reason = "reads as a place in the sandbox")]
     pub(super) fn recap_file(&self, n: u8) -> String {
         format!("rollout_summaries/{}", file_name(n))
     }
@@ -364,6 +365,7 @@ pub(super) fn recap_of(n: u8, hours: i64, fact: &str) -> Recap {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what a worker gives back")]
 pub(super) fn finished() -> Result<WorkerReport, ModelError> {
     Ok(WorkerReport {
         finished: true,
@@ -419,7 +421,7 @@ pub(super) fn write_memory(request: &ConsolidationRequest<'_>, takes: impl Fn(&s
         };
         kept.retain(|line| !line.contains(fact));
     }
-    for (_, text) in &notes {
+    for text in notes.values() {
         let line = format!("- {} [ad-hoc note]", text.trim());
         if takes(text) {
             kept.retain(|old| *old != line);

@@ -1,0 +1,328 @@
+//! Two handbooks or summaries, and what the guard says about the difference.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::{prop_assert, proptest};
+
+use super::{GuardFacts, GuardLimits, LossCount, losses, verdict};
+use crate::domain::entry::Entry;
+use crate::domain::id::ThreadId;
+use crate::domain::path::TreePath;
+use crate::text::entries;
+
+const TIPS: &str = "## General Tips\n\n";
+
+#[test]
+fn moved_recounted_and_reworded_entries_are_no_loss() {
+    check(
+        "## User Profile\n\n- Sessions in memory: 12, since 2025-11-30.\n\n## General Tips\n\n\
+         - run the formatter before every commit\n- `make` needs GNU make\n",
+        "## User Profile\n\n- Sessions in memory: 13, since 2025-11-30.\n\n## General Tips\n\n\
+         - `make` needs GNU make\n- run the formatter before each commit\n",
+        "",
+    );
+}
+
+#[test]
+fn a_topic_that_gets_older_is_the_same_topic() {
+    check(
+        "## What's in Memory\n\n### demo\n\n#### 2025-12-01\n\n- refunds: sign, tests, thread_id=a1\n  - desc: fixed\n",
+        "## What's in Memory\n\n### Older Memory Topics\n\n#### demo\n\n- refund work; thread_id=a1\n",
+        "",
+    );
+}
+
+#[test]
+fn merged_entries_are_explained() {
+    check(
+        "## General Tips\n\n- always run cargo fmt before a commit\n\n## Other\n\n- always run cargo fmt before a commit\n",
+        "## General Tips\n\n- always run cargo fmt before a commit\n",
+        "always run cargo fmt before a commit: merged into memory_summary.md",
+    );
+}
+
+#[test]
+fn an_entry_without_sources_left_is_explained() {
+    let mut story = Story::new(
+        "## What's in Memory\n\n- refunds: sign, thread_id=gone1\n- login: flow, thread_id=a1\n",
+        "## What's in Memory\n\n",
+    );
+    story.threads.insert(thread("a1"));
+    story.check(
+        "refunds: sign, thread_id=gone1: its sources are gone; login: flow, thread_id=a1: no reason given",
+    );
+}
+
+#[test]
+fn an_entry_that_its_newer_recap_does_not_have_is_explained() {
+    let handbook = |facts: &str| {
+        format!(
+            "# Task Group: demo\n\n## Task 1: serve\n\n### rollout_summary_files\n\n- r.md (thread_id=a1)\n\n\
+             ## Reusable knowledge\n\n{facts}"
+        )
+    };
+    let mut story = Story::of(
+        "MEMORY.md",
+        &handbook("- the dev server listens on port 8080 [Task 1]\n"),
+        &handbook(""),
+    );
+    story.threads.insert(thread("a1"));
+    story.recap("r.md", "thread_id: a1\n\n- nothing of that kind\n");
+    story.check("the dev server listens on port 8080 [Task 1]: no reason given");
+    let old = "thread_id: a1\n\n- the dev server listens on port 8080 (line 4)\n";
+    story.old_recaps.insert(thread("a1"), old.to_owned());
+    story.check("the dev server listens on port 8080 [Task 1]: its sources are gone");
+    story.recap("r.md", &format!("{old}- and more\n"));
+    story.check("the dev server listens on port 8080 [Task 1]: no reason given");
+}
+
+#[test]
+fn a_note_that_is_gone_takes_its_lines_along() {
+    let mut story = Story::new(
+        &format!("{TIPS}- indent with tabs everywhere [ad-hoc note]\n"),
+        TIPS,
+    );
+    story.check("indent with tabs everywhere [ad-hoc note]: no reason given");
+    story
+        .gone_notes
+        .push("Indent with tabs everywhere.".to_owned());
+    story.check("indent with tabs everywhere [ad-hoc note]: its sources are gone");
+}
+
+#[test]
+fn a_note_or_a_newer_session_may_contradict() {
+    let old = format!("{TIPS}- the dev server listens on port 8080\n");
+    let mut story = Story::new(&old, TIPS);
+    story.notes.push((
+        path("extensions/ad_hoc/notes/n.md"),
+        "Correction: the dev server listens on port 9090 now.".to_owned(),
+    ));
+    story
+        .check("the dev server listens on port 8080: contradicted by extensions/ad_hoc/notes/n.md");
+
+    let new = "## Ports\n\n- the dev server moved to port 9090, thread_id=b2\n";
+    let mut story = Story::new(&old, new);
+    story.threads.insert(thread("b2"));
+    story.check("the dev server listens on port 8080: no reason given");
+    story.fresh_threads.insert(thread("b2"));
+    story.check("the dev server listens on port 8080: contradicted by b2");
+}
+
+#[test]
+fn both_sides_of_a_contradiction_gone_is_a_loss() {
+    check(
+        "## Tips\n\n- port is 8080\n- port is 9090\n",
+        "## Tips\n\n- something else entirely\n",
+        "port is 8080: no reason given; port is 9090: no reason given",
+    );
+}
+
+#[test]
+fn a_summary_entry_may_live_on_in_handbook_or_recap() {
+    let mut story = Story::new(&format!("{TIPS}- `make` needs GNU make\n"), TIPS);
+    story.more_new(
+        "MEMORY.md",
+        "## Reusable knowledge\n\n- `make` needs GNU make\n",
+    );
+    story.check("`make` needs GNU make: demoted to MEMORY.md");
+
+    let mut story = Story::new(&format!("{TIPS}- `make` needs GNU make\n"), TIPS);
+    story.recap(
+        "r.md",
+        "thread_id: a1\n\n- `make` needs GNU make (line 3)\n",
+    );
+    story.check("`make` needs GNU make: no reason given");
+    story.more_new("MEMORY.md", "## Notes\n\n- see rollout_summaries/r.md\n");
+    story.check("`make` needs GNU make: demoted to rollout_summaries/r.md");
+}
+
+#[test]
+fn the_worker_may_retire_an_entry_with_a_reason() {
+    let mut story = Story::new(
+        &format!("{TIPS}- the old wiki has the deploy steps\n"),
+        TIPS,
+    );
+    let entry = "- The old wiki has the deploy steps";
+    story.retired.push((entry.to_owned(), String::new()));
+    story.check("the old wiki has the deploy steps: no reason given");
+    story
+        .retired
+        .push((entry.to_owned(), "the wiki was shut down".to_owned()));
+    story.check("the old wiki has the deploy steps: retired: the wiki was shut down");
+}
+
+#[test]
+fn limits_refuse_by_number_and_share() {
+    for (old, unexplained, expected) in [
+        (100, 3, ""),
+        (100, 10, ""),
+        (100, 11, "unexplained"),
+        (10, 3, ""),
+        (20, 4, "unexplained"),
+        (40, 4, ""),
+        // More than half at any size.
+        (1, 1, "unexplained"),
+        (2, 1, ""),
+        (3, 2, "unexplained"),
+        (0, 0, ""),
+    ] {
+        let told = told_limits(old, unexplained, 0, 5, &[]);
+        assert_eq!(told, expected, "{unexplained} of {old}");
+    }
+}
+
+#[test]
+fn retiring_is_limited_too() {
+    for (old, retired, expected) in [
+        (10, 3, ""),
+        (10, 4, "retired"),
+        (50, 5, ""),
+        (50, 6, "retired"),
+    ] {
+        assert_eq!(
+            told_limits(old, 0, retired, 5, &[]),
+            expected,
+            "{retired} of {old}"
+        );
+    }
+}
+
+#[test]
+fn nothing_left_is_refused_while_there_are_inputs() {
+    assert_eq!(told_limits(0, 0, 0, 0, &[]), "nothing left");
+}
+
+#[test]
+fn small_losses_add_up_over_ten_baselines() {
+    let past = |counts: &[usize]| -> Vec<LossCount> {
+        let count = |unexplained: &usize| LossCount {
+            entries: 40,
+            unexplained: *unexplained,
+        };
+        counts.iter().map(count).collect()
+    };
+    assert_eq!(told_limits(40, 1, 0, 9, &past(&[1, 0, 1, 1])), "");
+    assert_eq!(told_limits(40, 1, 0, 9, &past(&[1, 1, 1, 1])), "over time");
+    // Ten baselines back is forgiven, and so is a pass that loses nothing.
+    let old = past(&[4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(told_limits(40, 1, 0, 9, &old), "");
+    assert_eq!(told_limits(40, 0, 0, 9, &past(&[4, 4, 4])), "");
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_by_reordering(seed in 0_usize..24) {
+        let lines = ["- alpha beta gamma", "- delta epsilon zeta", "- 一二三四五六", "- eta theta iota"];
+        let mut order: Vec<usize> = (0..4).collect();
+        order.rotate_left(seed % 4);
+        order.swap(seed % 3, seed % 4);
+        let text = |order: &[usize]| -> String {
+            order.iter().fold(TIPS.to_owned(), |text, index| text + lines[*index] + "\n")
+        };
+        let story = Story::new(&text(&[0, 1, 2, 3]), &text(&order));
+        prop_assert!(story.losses().is_empty());
+    }
+}
+
+fn told_limits(
+    old: usize,
+    unexplained: usize,
+    retired: usize,
+    new: usize,
+    earlier: &[LossCount],
+) -> String {
+    use super::{GuardFault, Loss, Reason};
+    let entry = entries::parse(&path("memory_summary.md"), "- x\n").remove(0);
+    let loss = |reason: Reason| Loss {
+        entry: entry.clone(),
+        reason,
+    };
+    let mut all = vec![loss(Reason::Unexplained); unexplained];
+    let reason = "old".to_owned();
+    all.extend(vec![loss(Reason::Retired { reason }); retired]);
+    let faults = verdict(&all, old, new, true, earlier, &GuardLimits::default());
+    let words = faults.iter().map(|fault| match fault {
+        GuardFault::NothingLeft => "nothing left",
+        GuardFault::TooManyUnexplained { .. } => "unexplained",
+        GuardFault::TooManyRetired { .. } => "retired",
+        GuardFault::TooManyOverTime { .. } => "over time",
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+#[track_caller]
+fn check(old: &str, new: &str, expected: &str) {
+    Story::new(old, new).check(expected);
+}
+
+struct Story {
+    old: Vec<Entry>,
+    new: Vec<Entry>,
+    recaps: BTreeMap<TreePath, String>,
+    old_recaps: BTreeMap<ThreadId, String>,
+    threads: BTreeSet<ThreadId>,
+    fresh_threads: BTreeSet<ThreadId>,
+    notes: Vec<(TreePath, String)>,
+    gone_notes: Vec<String>,
+    retired: Vec<(String, String)>,
+}
+
+impl Story {
+    fn new(old: &str, new: &str) -> Self {
+        Self::of("memory_summary.md", old, new)
+    }
+
+    fn of(name: &str, old: &str, new: &str) -> Self {
+        Self {
+            old: entries::parse(&path(name), old),
+            new: entries::parse(&path(name), new),
+            recaps: BTreeMap::new(),
+            old_recaps: BTreeMap::new(),
+            threads: BTreeSet::new(),
+            fresh_threads: BTreeSet::new(),
+            notes: Vec::new(),
+            gone_notes: Vec::new(),
+            retired: Vec::new(),
+        }
+    }
+
+    fn more_new(&mut self, name: &str, text: &str) {
+        self.new.extend(entries::parse(&path(name), text));
+    }
+
+    fn recap(&mut self, name: &str, text: &str) {
+        let path = path(&format!("rollout_summaries/{name}"));
+        self.recaps.insert(path, text.to_owned());
+    }
+
+    fn losses(&self) -> Vec<super::Loss> {
+        losses(&GuardFacts {
+            old: &self.old,
+            new: &self.new,
+            recaps: &self.recaps,
+            old_recaps: &self.old_recaps,
+            threads: &self.threads,
+            fresh_threads: &self.fresh_threads,
+            fresh_notes: &self.notes,
+            gone_notes: &self.gone_notes,
+            retired: &self.retired,
+        })
+    }
+
+    #[track_caller]
+    fn check(&self, expected: &str) {
+        let told = self.losses();
+        let told = told
+            .iter()
+            .map(|loss| format!("{}: {}", loss.entry.text, loss.reason.words()));
+        assert_eq!(told.collect::<Vec<_>>().join("; "), expected);
+    }
+}
+
+fn path(name: &str) -> TreePath {
+    TreePath::parse(name).unwrap()
+}
+
+fn thread(name: &str) -> ThreadId {
+    ThreadId::parse(name).unwrap()
+}
