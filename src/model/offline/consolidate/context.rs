@@ -252,6 +252,20 @@ impl<'a> Context<'a> {
         now > 0 && before <= now || (before == 0 && !unknown_gone)
     }
 
+    /// Whether another worker wrote an entry of the head's file.
+    pub(super) fn has_foreign(&self, file: &'static str) -> bool {
+        let head = if file == HANDBOOK {
+            &self.head_handbook
+        } else {
+            &self.head_summary
+        };
+        let mut has = false;
+        visit_claims(head, &mut |block| {
+            has |= self.origin(file, block) == Origin::Foreign
+        });
+        has
+    }
+
     /// Entries of the head tree that no recap or note accounts for.
     fn foreign_entries(&self) -> Vec<ForeignEntry> {
         let mut entries = Vec::new();

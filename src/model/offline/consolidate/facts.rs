@@ -13,7 +13,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::domain::id::ThreadId;
 use crate::domain::item::Trust;
 use crate::domain::path::{EXTENSIONS, TreePath};
-use crate::domain::project::Project;
 use crate::domain::recap::Recap;
 use crate::domain::session::Agent;
 use crate::domain::time::Timestamp;
@@ -47,6 +46,9 @@ pub(super) struct Facts {
     pub(super) groups: Vec<Group>,
     /// Lines of notes that replace or repeat no statement of a recap.
     pub(super) note_lines: Vec<NoteLine>,
+    /// How many notes and resources there are.
+    pub(super) note_count: usize,
+    pub(super) resource_count: usize,
     /// Statements that recaps make and that are left out, with the reason;
     /// by folded text.
     pub(super) gone: BTreeMap<String, RetireReason>,
@@ -158,7 +160,10 @@ pub(super) fn gather(
         by_key.entry(recap.key(&projects)).or_default().push(recap);
     }
     let titles = titles(by_key.keys());
-    let mut facts = Facts::default();
+    let mut facts = Facts {
+        resource_count: resources.len(),
+        ..Facts::default()
+    };
     for (key, recaps) in by_key {
         let title = titles.get(&key).cloned().unwrap_or_default();
         let group = gather_group(key, title, &recaps, gate, &mut facts.gone);
@@ -293,18 +298,12 @@ fn projects_of_folders(recaps: &[ReadRecap<'_>]) -> BTreeMap<String, String> {
 
 /// Short names; two projects with one name are told apart by their identity.
 fn titles<'a>(keys: impl Iterator<Item = &'a String> + Clone) -> BTreeMap<String, String> {
-    let name = |key: &str| {
-        if key.is_empty() {
-            return "no folder".to_owned();
-        }
-        Project::new(key.to_owned()).name().to_owned()
-    };
     let mut bearers: BTreeMap<String, u32> = BTreeMap::new();
     for key in keys.clone() {
-        *bearers.entry(name(key)).or_default() += 1;
+        *bearers.entry(name(key).to_owned()).or_default() += 1;
     }
     keys.map(|key| {
-        let short = name(key);
+        let short = name(key).to_owned();
         let title = match bearers.get(&short) {
             Some(1) | None => short,
             Some(_) => format!("{short} ({key})"),
@@ -314,6 +313,18 @@ fn titles<'a>(keys: impl Iterator<Item = &'a String> + Clone) -> BTreeMap<String
     .collect()
 }
 
+/// What people call a project.
+fn name(key: &str) -> &str {
+    if key.is_empty() {
+        return "no folder";
+    }
+    let trimmed = key.trim_end_matches(['/', '\\']);
+    match trimmed.rsplit(['/', '\\']).next() {
+        Some(name) if !name.is_empty() => name,
+        _ => key,
+    }
+}
+
 fn gather_group(
     key: String,
     title: String,
@@ -321,7 +332,7 @@ fn gather_group(
     gate: &Gate<'_>,
     gone: &mut BTreeMap<String, RetireReason>,
 ) -> Group {
-    let (tasks, places) = join_tasks(recaps, &title, gate);
+    let (tasks, places) = join_tasks(recaps, name(&key), gate);
     let mut said = Vec::new();
     for (recap, task_indexes) in recaps.iter().zip(&places) {
         for (task, index) in recap.body.tasks.iter().zip(task_indexes) {
@@ -353,7 +364,7 @@ fn gather_group(
 /// for one whose title is withheld.
 fn join_tasks(
     recaps: &[ReadRecap<'_>],
-    group_title: &str,
+    project: &str,
     gate: &Gate<'_>,
 ) -> (Vec<Task>, Vec<Vec<Option<usize>>>) {
     let features: Vec<Vec<Features>> = recaps
@@ -384,7 +395,7 @@ fn join_tasks(
                 });
                 index.insert(features)
             });
-            add_source(&mut tasks[place], task, recap, group_title);
+            add_source(&mut tasks[place], task, recap, project);
             of_recap.push(Some(place));
         }
         places.push(of_recap);
@@ -393,12 +404,12 @@ fn join_tasks(
 }
 
 /// Recaps come oldest first, so what is set here is the newest session's word.
-fn add_source(known: &mut Task, task: &TaskBody, recap: &ReadRecap<'_>, group_title: &str) {
+fn add_source(known: &mut Task, task: &TaskBody, recap: &ReadRecap<'_>, project: &str) {
     if known.sources.last() != Some(&recap.source) {
         known.sources.push(recap.source.clone());
     }
     known.outcome = task.outcome.unwrap_or(Outcome::Uncertain);
-    for keyword in keywords(task, group_title) {
+    for keyword in keywords(task, project) {
         let is_known = known.keywords.contains(&keyword);
         if !is_known && known.keywords.len() < KEYWORDS_MAX {
             known.keywords.push(keyword);
@@ -417,7 +428,7 @@ fn add_source(known: &mut Task, task: &TaskBody, recap: &ReadRecap<'_>, group_ti
 }
 
 /// The recap's own keywords, else what stands in code spans.
-fn keywords(task: &TaskBody, group_title: &str) -> Vec<String> {
+fn keywords(task: &TaskBody, project: &str) -> Vec<String> {
     let fits = |word: &String| !word.is_empty() && word.len() <= KEYWORD_BYTES_MAX;
     let mut words: Vec<String> = task
         .keywords
@@ -433,7 +444,7 @@ fn keywords(task: &TaskBody, group_title: &str) -> Vec<String> {
         }
     }
     if words.is_empty() {
-        words.push(group_title.to_owned());
+        words.push(project.to_owned());
     }
     let mut seen = BTreeSet::new();
     words.retain(|word| seen.insert(word.to_lowercase()));
@@ -555,7 +566,38 @@ fn join(said: Vec<Statement>, gone: &mut BTreeMap<String, RetireReason>) -> Vec<
             one.kind = Kind::Preference;
         }
     }
-    joined
+    once_in_all_kinds(joined)
+}
+
+/// The same words in two lists are one statement: the first kind has it.
+fn once_in_all_kinds(joined: Vec<Statement>) -> Vec<Statement> {
+    let mut best: BTreeMap<String, Kind> = BTreeMap::new();
+    for one in &joined {
+        let kind = best.entry(one.features.folded.clone()).or_insert(one.kind);
+        *kind = one.kind.min(*kind);
+    }
+    let mut supports: BTreeMap<String, Vec<&Statement>> = BTreeMap::new();
+    for one in &joined {
+        supports
+            .entry(one.features.folded.clone())
+            .or_default()
+            .push(one);
+    }
+    let kept = joined
+        .iter()
+        .filter(|one| best.get(&one.features.folded) == Some(&one.kind));
+    kept.map(|one| {
+        let mut one = one.clone();
+        for other in supports.get(&one.features.folded).into_iter().flatten() {
+            if other.is_external == one.is_external {
+                one.tasks.extend(&other.tasks);
+                one.threads.extend(other.threads.iter().cloned());
+                one.newest_at = one.newest_at.max(other.newest_at);
+            }
+        }
+        one
+    })
+    .collect()
 }
 
 /// The newer wording stays: where the two differ, it is the later word. What

@@ -24,7 +24,7 @@ use crate::model::offline::consolidate::outline::{self, Block, Section};
 use crate::model::offline::consolidate::tokens::{Features, SAME_TASK, share};
 
 /// What a handbook without any entry says.
-const EMPTY: &str = "No task groups yet.";
+const EMPTY: &str = "<!-- no task groups yet -->";
 
 /// Key and title of the group that holds what only notes say.
 const NOTES_KEY: &str = "extensions/ad_hoc";
@@ -47,16 +47,17 @@ pub(super) struct Updated {
 
 pub(super) fn update(context: &Context<'_>) -> Updated {
     let head = &context.head_handbook;
-    let new = with_notes(&context.new, context);
-    let old = with_notes(&context.old, context);
+    let new = with_notes(&context.new);
+    let old = with_notes(&context.old);
     let mut work = Work {
         context,
         old: &old,
         new: &new,
         old_texts: texts(&old),
         new_texts: texts(&new),
+        old_files: file_bullets(&old),
         head_texts: head_texts(head),
-        head_is_blank: head.children.is_empty(),
+        is_tended: is_tended(context, &old, &new),
         written: HashSet::new(),
         retired: Vec::new(),
         tasks_gone: HashSet::new(),
@@ -77,7 +78,7 @@ pub(super) fn update(context: &Context<'_>) -> Updated {
 }
 
 /// The groups of `facts`, and one for the lines of notes that stand alone.
-fn with_notes(facts: &Facts, context: &Context<'_>) -> Vec<Group> {
+fn with_notes(facts: &Facts) -> Vec<Group> {
     let mut groups = facts.groups.clone();
     let statements: Vec<Statement> = facts
         .note_lines
@@ -98,24 +99,49 @@ fn with_notes(facts: &Facts, context: &Context<'_>) -> Vec<Group> {
             note: Some(line.note.clone()),
         })
         .collect();
-    // Where there are inputs there is a group, so that the file is valid.
-    let has_inputs = !context.inputs.notes.is_empty() || !context.inputs.recaps.is_empty();
-    if !statements.is_empty() || (groups.is_empty() && has_inputs) {
-        groups.push(Group {
-            key: NOTES_KEY.to_owned(),
-            title: NOTES_TITLE.to_owned(),
-            cwd: None,
-            newest_at: Timestamp::default(),
-            tasks: Vec::new(),
-            statements,
-        });
+    if !statements.is_empty() {
+        groups.push(notes_group(statements));
     }
     groups
+}
+
+/// Whether another worker wrote an entry or a task of the head's handbook.
+fn is_tended(context: &Context<'_>, old: &[Group], new: &[Group]) -> bool {
+    let known: Vec<&Task> = old
+        .iter()
+        .chain(new)
+        .flat_map(|group| &group.tasks)
+        .collect();
+    let is_foreign = |task: &HeadTask<'_>| {
+        !context.is_person(HANDBOOK, &task.section.heading)
+            && !known.iter().any(|one| is_same_task(one, task))
+    };
+    let groups = context.head_handbook.children.iter();
+    context.has_foreign(HANDBOOK) || groups.flat_map(head_tasks).any(|task| is_foreign(&task))
+}
+
+fn notes_group(statements: Vec<Statement>) -> Group {
+    Group {
+        key: NOTES_KEY.to_owned(),
+        title: NOTES_TITLE.to_owned(),
+        cwd: None,
+        newest_at: Timestamp::default(),
+        tasks: Vec::new(),
+        statements,
+    }
 }
 
 fn texts(groups: &[Group]) -> HashSet<String> {
     let statements = groups.iter().flat_map(|group| &group.statements);
     statements.map(|one| one.features.folded.clone()).collect()
+}
+
+fn file_bullets(groups: &[Group]) -> HashSet<String> {
+    let tasks = groups.iter().flat_map(|group| &group.tasks);
+    tasks
+        .flat_map(|task| &task.sources)
+        .map(file_bullet)
+        .collect()
 }
 
 fn head_texts(section: &Section) -> HashSet<String> {
@@ -181,9 +207,13 @@ struct Work<'a> {
     new: &'a [Group],
     old_texts: HashSet<String>,
     new_texts: HashSet<String>,
+    /// The file bullets that the old groups have.
+    old_files: HashSet<String>,
     /// Folded texts of all blocks of the head.
     head_texts: HashSet<String>,
-    head_is_blank: bool,
+    /// Another worker wrote in it: what is not there was left out on purpose.
+    /// What a person takes out is withheld instead.
+    is_tended: bool,
     /// Folded statements that stand in the new file already.
     written: HashSet<(String, String)>,
     retired: Vec<(String, RetireReason)>,
@@ -241,12 +271,15 @@ impl Work<'_> {
             } else {
                 &mut added_last
             };
-            let is_needed = group.key == NOTES_KEY && group.statements.is_empty();
-            list.extend(section.or(is_needed.then(|| lead_only(group))));
+            list.extend(section);
         }
         let at = first_group.unwrap_or(sections.len());
         sections.splice(at..at, added);
         sections.extend(added_last);
+        // Where there are inputs there is a group, so that the file is valid.
+        if self.context.inputs.has_any() && !sections.iter().any(is_group) {
+            sections.push(lead_only(&notes_group(Vec::new())));
+        }
         sections
     }
 
@@ -275,19 +308,19 @@ impl Work<'_> {
         let find = |groups: &[Group], key: &str| groups.iter().position(|group| group.key == key);
         for (index, section) in groups() {
             let title = group_title(section);
-            let has_title = |group: &&Group| group.title == title;
-            let group = self
-                .new
-                .iter()
-                .find(has_title)
-                .or(self.old.iter().find(has_title));
-            if let Some(group) = group
-                && taken.insert(group.key.clone())
+            let titled = |groups: &[Group]| groups.iter().position(|group| group.title == title);
+            let old = titled(self.old);
+            // A project whose title changed is known by its key, one whose
+            // identity changed by its title.
+            let moved = old.and_then(|old| find(self.new, &self.old[old].key));
+            let new = moved.or_else(|| titled(self.new));
+            let key = new
+                .map(|at| &self.new[at].key)
+                .or(old.map(|at| &self.old[at].key));
+            if let Some(key) = key
+                && taken.insert(key.clone())
             {
-                matched.insert(
-                    index,
-                    (find(self.old, &group.key), find(self.new, &group.key)),
-                );
+                matched.insert(index, (old.or_else(|| find(self.old, key)), new));
             }
         }
         for (index, section) in groups() {
@@ -479,7 +512,7 @@ impl Work<'_> {
                     .any(|task| is_same_task(&new.tasks[index], task))
         };
         let was_taken_out = |task: &Task| {
-            let before = old.filter(|_| !self.head_is_blank);
+            let before = old.filter(|_| self.is_tended);
             before.is_some_and(|old| old.tasks.iter().any(|one| is_one_task(one, task)))
         };
         (0..new.tasks.len())
@@ -597,7 +630,9 @@ impl Work<'_> {
             .iter()
             .map(|source| Block::bullet(file_bullet(source)))
             .collect();
-        let is_ours = |block: &Block| ours.iter().any(|one| one.text == block.text);
+        let is_ours = |block: &Block| {
+            self.old_files.contains(&block.text) || ours.iter().any(|one| one.text == block.text)
+        };
         let mut covered = Cited::default();
         for block in head.iter().flat_map(|head| &head.blocks) {
             let mut cited = Cited::default();
@@ -703,7 +738,7 @@ impl Work<'_> {
     fn is_taken_out(&self, one: &Statement) -> bool {
         let folded = &one.features.folded;
         let is_elsewhere = one.note.is_some() && one.tasks.is_empty();
-        !self.head_is_blank
+        self.is_tended
             && !self.head_texts.contains(folded)
             && (self.old_texts.contains(folded) && !is_elsewhere)
     }
@@ -724,9 +759,19 @@ impl Work<'_> {
         let exact = wanted
             .iter()
             .find(|one| one.features.folded == features.folded);
+        // A note's line that took the place of somebody's entry stays there;
+        // one whose statement left goes to the other notes.
+        let was_attached = scope.old.is_some_and(|old| {
+            old.statements
+                .iter()
+                .any(|one| one.features.folded == features.folded)
+        });
         let free_line = || {
-            let mut lines = self.new.iter().filter(|group| group.key == NOTES_KEY);
-            let mut lines = lines.next()?.statements.iter();
+            let mut groups = self
+                .new
+                .iter()
+                .filter(|group| group.key == NOTES_KEY && !was_attached);
+            let mut lines = groups.next()?.statements.iter();
             lines.find(|one| one.features.folded == features.folded)
         };
         let successor = match exact {

@@ -10,6 +10,7 @@ use crate::domain::id::ThreadId;
 use crate::domain::note::NOTE_MARK;
 use crate::domain::path::{EXTENSIONS, NOTES};
 use crate::text::pointers::{self, Target};
+use crate::text::terminal;
 
 /// Marks where words were left out for want of room.
 const CUT_MARK: &str = "…";
@@ -17,11 +18,8 @@ const CUT_MARK: &str = "…";
 /// `text` as it can stand after `- `: one line, no block markers at its start.
 /// Empty when nothing but markers was there.
 pub(super) fn clean(text: &str) -> String {
-    let one_line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let mut rest: String = one_line
-        .chars()
-        .filter(|c| !c.is_control())
-        .collect::<String>();
+    let safe = terminal::safe_line(text);
+    let mut rest = safe.split_whitespace().collect::<Vec<_>>().join(" ");
     loop {
         let shorter = strip_marker(&rest);
         if shorter.len() == rest.len() {
@@ -35,8 +33,8 @@ pub(super) fn clean(text: &str) -> String {
     rest
 }
 
-/// `text` with what looks like a reference to a session or recap made plain
-/// by a backslash. Copied words cite nothing; only the rules do.
+/// `text` with what looks like a reference to a session, recap, task or note
+/// made plain by a backslash. Copied words cite nothing; only the rules do.
 pub(super) fn without_pointers(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
@@ -51,6 +49,24 @@ pub(super) fn without_pointers(text: &str) -> String {
         out.push_str(&text[at..mark]);
         out.push('\\');
         at = mark;
+    }
+    out.push_str(&text[at..]);
+    escape(
+        &escape(&escape(&out, "[Task "), "(extensions/ad_hoc/notes"),
+        "-hoc note]",
+    )
+}
+
+/// A backslash before each `marker` that has none yet.
+fn escape(text: &str, marker: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for (start, _) in text.match_indices(marker) {
+        out.push_str(&text[at..start]);
+        if !out.ends_with('\\') {
+            out.push('\\');
+        }
+        at = start;
     }
     out.push_str(&text[at..]);
     out
@@ -174,7 +190,9 @@ fn strip_note_pointer(text: &str) -> &str {
         return text;
     };
     match inner.rfind('(') {
-        Some(open) if inner[open + 1..].starts_with(NOTES) => inner[..open].trim_end(),
+        Some(open) if inner[open + 1..].starts_with(NOTES) && !inner[..open].ends_with('\\') => {
+            inner[..open].trim_end()
+        }
         _ => text,
     }
 }
@@ -193,7 +211,9 @@ fn strip_task_reference(text: &str) -> &str {
         return text;
     };
     match inner.rfind('[') {
-        Some(open) if is_task_reference(&inner[open + 1..]) => inner[..open].trim_end(),
+        Some(open) if is_task_reference(&inner[open + 1..]) && !inner[..open].ends_with('\\') => {
+            inner[..open].trim_end()
+        }
         _ => text,
     }
 }
@@ -212,10 +232,11 @@ pub(super) fn task_references(bullet: &str) -> Vec<u32> {
     let mut numbers = Vec::new();
     let mut rest = bullet;
     while let Some(open) = rest.find('[') {
+        let is_plain = rest[..open].ends_with('\\');
         rest = &rest[open + 1..];
         let Some(close) = rest.find(']') else { break };
         let inside = &rest[..close];
-        if is_task_reference(inside) {
+        if is_task_reference(inside) && !is_plain {
             numbers.extend(inside.split(',').filter_map(task_number));
         }
     }
@@ -230,7 +251,7 @@ pub(super) fn change_references(bullet: &str, change: impl Fn(u32) -> Option<u32
         let after = &rest[open + 1..];
         let Some(close) = after.find(']') else { break };
         let inside = &after[..close];
-        if is_task_reference(inside) {
+        if is_task_reference(inside) && !rest[..open].ends_with('\\') {
             let kept: Vec<String> = inside
                 .split(',')
                 .filter_map(|part| task_number(part).and_then(&change))
@@ -255,7 +276,10 @@ pub(super) fn change_references(bullet: &str, change: impl Fn(u32) -> Option<u32
 mod tests {
     use proptest::prelude::*;
 
-    use super::{change_references, clean, core, shorten, task_references, without_evidence};
+    use super::{
+        change_references, clean, core, shorten, task_references, without_evidence,
+        without_pointers,
+    };
 
     #[test]
     fn words_cannot_become_structure() {
@@ -267,7 +291,7 @@ mod tests {
             ("> quoted", "quoted"),
             ("<!-- open", "\\<!-- open"),
             ("---", ""),
-            ("a\tb\u{7}  c", "a b c"),
+            ("a\tb\u{1b}[31m  c\u{202e}", "a b c"),
             ("2026 was fine", "2026 was fine"),
             ("`code` first", "`code` first"),
         ] {
@@ -280,6 +304,17 @@ mod tests {
         assert_eq!(core("- use uv [Task 1][Task 12]"), "use uv");
         assert_eq!(core("- use uv [Task 1, Task 2] [ad-hoc note]"), "use uv");
         assert_eq!(core("* see [docs] [1]"), "see [docs] [1]");
+        for copied in [
+            "see [Task 7]",
+            "x [ad-hoc note]",
+            "x (extensions/ad_hoc/notes/n.md)",
+        ] {
+            let plain = without_pointers(copied);
+            assert_ne!(plain, copied);
+            assert_eq!(core(&format!("- {plain} [Task 1]")), plain);
+            assert_eq!(task_references(&plain), [0; 0]);
+            assert_eq!(without_pointers(&plain), plain);
+        }
     }
 
     #[test]

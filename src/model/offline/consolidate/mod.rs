@@ -115,6 +115,13 @@ pub(crate) struct OfflineInputs {
     pub(crate) summary_bytes_max: usize,
 }
 
+impl OfflineInputs {
+    /// Whether there is anything to remember.
+    fn has_any(&self) -> bool {
+        !self.recaps.is_empty() || !self.notes.is_empty() || !self.resources.is_empty()
+    }
+}
+
 /// Why an entry of the head tree is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum RetireReason {
@@ -180,14 +187,24 @@ pub(crate) struct OfflineOutput {
 /// Folds the inputs into the memory files of `inputs.version`.
 pub(crate) fn consolidate(inputs: &OfflineInputs) -> OfflineOutput {
     let context = Context::new(inputs);
-    if let Some(output) = unchanged(&context) {
-        return output;
+    if is_settled(&context) && (context.has_foreign(SUMMARY) || context.has_foreign(HANDBOOK)) {
+        return as_it_is(&context);
     }
-    let handbook = (inputs.version == MemoryVersion::V1).then(|| handbook::update(&context));
+    let output = fold(&context);
+    // Blank lines are somebody's taste, and no reason for a change.
+    if is_settled(&context) && says_the_same(&context, &output) {
+        return as_it_is(&context);
+    }
+    output
+}
+
+fn fold(context: &Context<'_>) -> OfflineOutput {
+    let inputs = context.inputs;
+    let handbook = (inputs.version == MemoryVersion::V1).then(|| handbook::update(context));
     let tasks_gone = handbook
         .as_ref()
         .map_or_else(HashSet::new, |book| book.tasks_gone.clone());
-    let summary = summary::update(&context, &tasks_gone);
+    let summary = summary::update(context, &tasks_gone);
     let mut retired: Vec<RetiredEntry> = Vec::new();
     let lists = [
         (
@@ -210,7 +227,7 @@ pub(crate) fn consolidate(inputs: &OfflineInputs) -> OfflineOutput {
         summary: redact::redact_str(&summary.text),
         handbook: handbook.map(|book| redact::redact_str(&book.text)),
         retired,
-        forgotten: forgotten(&context),
+        forgotten: forgotten(context),
         unmatched_notes: context.effects.unmatched.clone(),
     }
 }
@@ -220,27 +237,51 @@ fn forgotten(context: &Context<'_>) -> Vec<Redacted> {
     texts.map(|text| redact::redact_str(text)).collect()
 }
 
-/// The head's files as they are, when they are valid and say what the inputs
-/// say.
-fn unchanged(context: &Context<'_>) -> Option<OfflineOutput> {
+/// The head's files are valid, and the inputs say what they said.
+fn is_settled(context: &Context<'_>) -> bool {
     let inputs = context.inputs;
-    let summary = inputs.head_summary.as_ref()?.unredacted();
-    let handbook = match inputs.version {
-        MemoryVersion::V1 => Some(inputs.head_handbook.as_ref()?.unredacted()),
-        MemoryVersion::V2 => None,
-    };
+    let summary = inputs.head_summary.as_ref().map(Raw::unredacted);
+    let handbook = inputs.head_handbook.as_ref().map_or("", Raw::unredacted);
+    let needs_groups = inputs.version == MemoryVersion::V1 && inputs.has_any();
     let has_groups = handbook
-        .is_none_or(|text| text.starts_with("# Task Group:") || text.contains("\n# Task Group:"));
-    let has_inputs = !inputs.recaps.is_empty() || !inputs.notes.is_empty();
-    let is_valid = summary::is_valid(context, summary) && (has_groups || !has_inputs);
-    (is_valid && context.is_unchanged()).then(|| OfflineOutput {
-        summary: redact::redact_str(summary),
-        handbook: handbook.map(redact::redact_str),
+        .lines()
+        .any(|line| line.starts_with("# Task Group"));
+    let has_handbook = inputs.version == MemoryVersion::V2 || inputs.head_handbook.is_some();
+    summary.is_some_and(|summary| summary::is_valid(context, summary))
+        && has_handbook
+        && (has_groups || !needs_groups)
+        && context.is_unchanged()
+}
+
+fn says_the_same(context: &Context<'_>, output: &OfflineOutput) -> bool {
+    let same = |head: Option<&Raw>, new: Option<&Redacted>| {
+        let head = head.map_or("", Raw::unredacted).lines().map(str::trim_end);
+        let new = new.map_or("", Redacted::as_str).lines().map(str::trim_end);
+        let is_full = |line: &&str| !line.is_empty();
+        head.filter(is_full).eq(new.filter(is_full))
+    };
+    let inputs = context.inputs;
+    let handbook = inputs
+        .head_handbook
+        .as_ref()
+        .filter(|_| output.handbook.is_some());
+    same(inputs.head_summary.as_ref(), Some(&output.summary))
+        && same(handbook, output.handbook.as_ref())
+}
+
+/// The head's files to the byte.
+fn as_it_is(context: &Context<'_>) -> OfflineOutput {
+    let inputs = context.inputs;
+    let text = |head: Option<&Raw>| redact::redact_str(head.map_or("", Raw::unredacted));
+    OfflineOutput {
+        summary: text(inputs.head_summary.as_ref()),
+        handbook: (inputs.version == MemoryVersion::V1)
+            .then(|| text(inputs.head_handbook.as_ref())),
         retired: Vec::new(),
         forgotten: forgotten(context),
         unmatched_notes: context.effects.unmatched.clone(),
         words: Redacted::default(),
-    })
+    }
 }
 
 /// A few lines for the commit message: counts, and what could not be kept to.

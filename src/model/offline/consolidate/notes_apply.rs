@@ -30,6 +30,10 @@ const FORGET_QUOTED_MIN: f64 = 0.85;
 /// Least part of a correction's words that its entry has, or the reverse.
 const CORRECT_PART_MIN: f64 = 0.6;
 
+/// How much a word of a correction counts that no entry has: it is rather the
+/// new value than what the entry is about.
+const NEW_VALUE_WEIGHT: f64 = 0.5;
+
 /// A quoted entry needs this many words to be recognised by them.
 const QUOTED_TOKENS_MIN: usize = 4;
 
@@ -49,6 +53,8 @@ pub(super) struct PreparedNote {
     numbers: Vec<u64>,
     /// New or edited since the last baseline.
     is_new: bool,
+    /// Header or label say the kind; else cue words were a guess.
+    is_explicit: bool,
 }
 
 impl PreparedNote {
@@ -74,6 +80,7 @@ impl PreparedNote {
             numbers: query.numbers(),
             query: content(&query),
             is_new,
+            is_explicit: note.kind.is_some() || has_kind_label(text),
         }
     }
 
@@ -93,8 +100,8 @@ impl PreparedNote {
         }
         let entry = content(entry);
         let is_quoted = QUOTED_TOKENS_MIN <= entry.len()
-            && matcher.part_of(&entry, &self.query) >= FORGET_QUOTED_MIN;
-        is_quoted || matcher.part_of(&self.query, &entry) >= FORGET_PART_MIN
+            && matcher.part_of(&entry, &self.query, 1.0) >= FORGET_QUOTED_MIN;
+        is_quoted || matcher.part_of(&self.query, &entry, 1.0) >= FORGET_PART_MIN
     }
 
     /// How well a correction fits an entry; `None` when it does not. The new
@@ -111,8 +118,8 @@ impl PreparedNote {
         if common == 0 || (common == 1 && !changes_number && entry.len() > 1) {
             return None;
         }
-        let of_note = matcher.part_of(&query, &entry);
-        let of_entry = matcher.part_of(&entry, &query);
+        let of_note = matcher.part_of(&query, &entry, NEW_VALUE_WEIGHT);
+        let of_entry = matcher.part_of(&entry, &query, 1.0);
         (of_note.max(of_entry) >= CORRECT_PART_MIN).then_some(of_note + of_entry)
     }
 }
@@ -162,12 +169,10 @@ pub(super) fn apply(
     let matcher = {
         let statements = facts.groups.iter().flat_map(|group| &group.statements);
         let in_facts = statements.map(|one| &one.features);
-        let in_notes = notes
-            .iter()
-            .flat_map(|note| note.lines().map(|line| &line.features));
         let elsewhere = foreign.iter().map(|entry| &entry.features);
-        Matcher::new(in_facts.chain(in_notes).chain(elsewhere))
+        Matcher::new(in_facts.chain(elsewhere))
     };
+    facts.note_count = notes.len();
     let mut scene = Scene {
         facts,
         foreign,
@@ -257,7 +262,7 @@ impl Scene<'_> {
         let target = self.best_target(note);
         match target {
             None => {
-                if note.is_new {
+                if note.is_new && note.is_explicit {
                     self.effects.unmatched.push(note.path.clone());
                 }
                 self.remember(std::slice::from_ref(first));
@@ -522,15 +527,30 @@ fn without_label(text: &str) -> &str {
     };
     let label = label.trim().to_lowercase();
     let rest = rest.trim();
-    let is_short = label.chars().count() <= 20 && label.split_whitespace().count() <= 2;
-    let cues = cues::find(&label);
-    let says_kind = cues.has(Cue::Remember) || cues.has(Cue::Correct) || cues.has(Cue::Forget);
-    let is_label = LABELS.contains(&label.as_str()) || (is_short && says_kind);
+    let is_label = LABELS.contains(&label.as_str()) || says_kind(&label);
     if is_label && !rest.is_empty() {
         rest
     } else {
         text
     }
+}
+
+/// Whether a note begins with a label that says what it asks for.
+fn has_kind_label(text: &str) -> bool {
+    let first = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
+    first
+        .split_once([':', '：'])
+        .is_some_and(|(label, _)| says_kind(&label.trim().to_lowercase()))
+}
+
+fn says_kind(label: &str) -> bool {
+    let is_short = label.chars().count() <= 20 && label.split_whitespace().count() <= 2;
+    let cues = cues::find(label);
+    is_short && (cues.has(Cue::Remember) || cues.has(Cue::Correct) || cues.has(Cue::Forget))
 }
 
 const LABELS: &[&str] = &[

@@ -35,10 +35,12 @@ const LEARNINGS_MAX: usize = 2;
 const PROFILE_NAMES_MAX: usize = 5;
 
 /// How the lines of the profile begin that these rules write.
-const PROFILE_STARTS: [&str; 3] = [
+const PROFILE_STARTS: [&str; 5] = [
     "- Sessions in memory: ",
     "- Projects: ",
     "- Tools most used: ",
+    "- Notes in memory: ",
+    "- Resources in memory: ",
 ];
 
 /// How the line begins that names projects without a topic of their own.
@@ -98,7 +100,7 @@ pub(super) fn candidates(facts: &Facts, version: MemoryVersion) -> Candidates {
         (left.0, &left.1, &left.2.title).cmp(&(right.0, &right.1, &right.2.title))
     });
     Candidates {
-        profile: profile(&groups),
+        profile: profile(facts, &groups),
         preferences: lines(facts, &[Kind::Preference]),
         tips: lines(facts, &[Kind::Knowledge, Kind::Failure]),
         topics: topics.into_iter().map(|(_, _, topic)| topic).collect(),
@@ -373,51 +375,62 @@ fn line(one: &Ranked<'_>) -> Line {
 }
 
 /// Counts only.
-fn profile(groups: &[&Group]) -> Vec<String> {
+fn profile(facts: &Facts, groups: &[&Group]) -> Vec<String> {
+    let [_, _, _, notes_start, resources_start] = PROFILE_STARTS;
+    let mut lines = session_lines(groups);
+    for (start, count) in [
+        (notes_start, facts.note_count),
+        (resources_start, facts.resource_count),
+    ] {
+        if count > 0 {
+            lines.push(format!("{start}{count}."));
+        }
+    }
+    lines
+}
+
+fn session_lines(groups: &[&Group]) -> Vec<String> {
     let tasks = groups.iter().flat_map(|group| &group.tasks);
-    let sessions: BTreeMap<&ThreadId, &Source> = tasks
-        .flat_map(|task| &task.sources)
-        .map(|source| (&source.thread_id, source))
-        .collect();
-    let [Some(first), Some(last)] = [
-        sessions.values().map(|source| source.updated_at).min(),
-        sessions.values().map(|source| source.updated_at).max(),
-    ] else {
-        return Vec::new();
-    };
+    let sources = tasks.flat_map(|task| &task.sources);
+    let sessions: BTreeMap<&ThreadId, &Source> =
+        sources.map(|source| (&source.thread_id, source)).collect();
     let mut agents: BTreeMap<Agent, usize> = BTreeMap::new();
     let mut tools: BTreeMap<String, usize> = BTreeMap::new();
+    let mut days: BTreeSet<String> = BTreeSet::new();
     for source in sessions.values() {
-        source
-            .agent
-            .iter()
-            .for_each(|agent| *agents.entry(*agent).or_default() += 1);
-        source
-            .tools
-            .iter()
-            .for_each(|tool| *tools.entry(tool.clone()).or_default() += 1);
+        days.insert(source.updated_at.date());
+        if let Some(agent) = source.agent {
+            *agents.entry(agent).or_default() += 1;
+        }
+        for tool in &source.tools {
+            *tools.entry(tool.clone()).or_default() += 1;
+        }
     }
+    let (Some(first), Some(last)) = (days.first(), days.last()) else {
+        return Vec::new();
+    };
+    let span = if first == last {
+        first.clone()
+    } else {
+        format!("{first} to {last}")
+    };
+    let by_agent: Vec<String> = agents
+        .into_iter()
+        .map(|(agent, count)| format!("{agent} {count}"))
+        .collect();
+    let by_agent = if by_agent.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", by_agent.join(", "))
+    };
     let per_group = groups.iter().map(|group| {
         let sources = group.tasks.iter().flat_map(|task| &task.sources);
         let threads: BTreeSet<&ThreadId> = sources.map(|source| &source.thread_id).collect();
         (group.title.clone(), threads.len())
     });
-    let agents = agents
-        .into_iter()
-        .map(|(agent, count)| format!("{agent} {count}"));
-    let agents: Vec<String> = agents.collect();
-    let by_agent = if agents.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", agents.join(", "))
-    };
-    let days = match (first.date(), last.date()) {
-        (first, last) if first == last => first,
-        (first, last) => format!("{first} to {last}"),
-    };
-    let [sessions_start, projects_start, tools_start] = PROFILE_STARTS;
+    let [sessions_start, projects_start, tools_start, ..] = PROFILE_STARTS;
     let mut lines = vec![
-        format!("{sessions_start}{}{by_agent}, {days}.", sessions.len()),
+        format!("{sessions_start}{}{by_agent}, {span}.", sessions.len()),
         format!(
             "{projects_start}{}; most sessions in {}.",
             groups.len(),

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use crate::domain::limits::{BYTES_PER_TOKEN, SUMMARY_TOKENS_MAX, SUMMARY_V2_BYTES_LIMIT};
+use crate::domain::note::NOTE_MARK;
 use crate::domain::path::SUMMARY;
 use crate::domain::version::MemoryVersion;
 use crate::model::offline::consolidate::RetireReason;
@@ -58,7 +59,7 @@ fn budget(context: &Context<'_>) -> usize {
 pub(super) fn is_valid(context: &Context<'_>, text: &str) -> bool {
     let has = |heading: &str| {
         let line = format!("## {heading}");
-        text.lines().any(|one| one.trim().replace('’', "'") == line)
+        text.lines().any(|one| one.trim() == line)
     };
     text.lines().next() == Some(FORMAT_MARK)
         && HEADINGS.iter().all(|heading| has(heading))
@@ -212,6 +213,8 @@ struct Kept {
     texts: Vec<Features>,
     /// Sections that another worker tends: what it left out stays out.
     tended: BTreeSet<String>,
+    /// Another worker's lines have the note mark: it folded the notes in.
+    has_notes: bool,
 }
 
 impl Kept {
@@ -221,6 +224,7 @@ impl Kept {
             titles: HashSet::new(),
             texts: Vec::new(),
             tended: BTreeSet::new(),
+            has_notes: false,
         };
         for section in &kept.children {
             facts.add(context, section, section.title());
@@ -235,6 +239,7 @@ impl Kept {
             self.texts.push(Features::of(line::core(&block.text)));
             if !context.is_person(SUMMARY, &block.text) {
                 self.tended.insert(top.to_owned());
+                self.has_notes |= block.text.trim_end().ends_with(NOTE_MARK);
             }
         }
         for child in &section.children {
@@ -268,7 +273,8 @@ fn without_covered(
     first_lines(head, &mut in_head);
     let was_left_out = |section: &str, known: &BTreeSet<String>, texts: &[&str]| {
         let is_in_head = |text: &&str| in_head.contains(&first_line(text));
-        kept.tended.contains(section)
+        let is_note = texts.iter().any(|text| text.ends_with(NOTE_MARK));
+        (kept.tended.contains(section) || (is_note && kept.has_notes))
             && texts.iter().any(|text| known.contains(&first_line(text)))
             && !texts.iter().any(is_in_head)
     };

@@ -384,12 +384,16 @@ impl Matcher {
         }
     }
 
-    /// The part of the weight of `inner` that `outer` has too, 0 to 1.
-    pub(super) fn part_of(&self, inner: &[u64], outer: &[u64]) -> f64 {
+    /// The part of the weight of `inner` that `outer` has too, 0 to 1. A word
+    /// that no entry has counts as rare times `unknown`.
+    pub(super) fn part_of(&self, inner: &[u64], outer: &[u64], unknown: f64) -> f64 {
         let mut whole = 0.0;
         let mut common = 0.0;
         for token in inner {
-            let weight = self.weight(*token);
+            let weight = match self.frequency.get(token) {
+                Some(frequency) => self.weight(*frequency),
+                None => self.weight(1) * unknown,
+            };
             whole += weight;
             if outer.binary_search(token).is_ok() {
                 common += weight;
@@ -402,8 +406,7 @@ impl Matcher {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "counts of entries")]
-    fn weight(&self, token: u64) -> f64 {
-        let frequency = self.frequency.get(&token).copied().unwrap_or(0).max(1);
+    fn weight(&self, frequency: u32) -> f64 {
         (1.0 + self.entries as f64 / f64::from(frequency)).ln()
     }
 }

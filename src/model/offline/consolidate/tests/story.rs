@@ -229,3 +229,45 @@ pub(super) fn both(output: &OfflineOutput) -> String {
     let handbook = output.handbook.as_ref().map_or("", Redacted::as_str);
     format!("{}\n=== handbook\n{handbook}", output.summary)
 }
+
+/// The handbook's groups, tasks and statements: without the lines below a
+/// group's heading, files and keywords.
+pub(super) fn brief_handbook(text: &str) -> String {
+    let mut kept = Vec::new();
+    let mut is_list = false;
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        if line.starts_with('#') {
+            is_list = line == "### rollout_summary_files" || line == "### keywords";
+        }
+        if !is_list && !line.starts_with("scope: ") && !line.starts_with("applies_to: ") {
+            kept.push(line);
+        }
+    }
+    kept.join("\n")
+}
+
+/// The summary without blank lines and without its profile.
+pub(super) fn brief_summary(text: &str) -> String {
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let from = lines.skip_while(|line| *line != "## User preferences");
+    from.collect::<Vec<_>>().join("\n")
+}
+
+/// Passes one after the other, separated by `=== `; the last one's result.
+#[track_caller]
+pub(super) fn passes(version: MemoryVersion, story: &str) -> (Folder, OfflineOutput) {
+    let mut folder = Folder::new(version);
+    let mut last = None;
+    for pass in story.split("=== pass\n") {
+        last = Some(folder.pass(pass));
+    }
+    (folder, last.expect("splitting gives at least one part"))
+}
+
+pub(super) fn trimmed(text: &str) -> String {
+    text.lines()
+        .map(str::trim_start)
+        .filter(|line| !line.is_empty())
+        .collect::<Vec<_>>()
+        .join("\n")
+}
