@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::domain::item::{Item, ItemKind, Provenance, Trust};
 use crate::domain::limits::{BYTES_PER_TOKEN, FRAGMENT_BYTES_MAX, INPUT_TOKENS_DEFAULT};
-use crate::domain::session::{Session, SessionHead, WORKER_MARK};
+use crate::domain::session::{MEMORY_OPEN, Session, SessionHead, WORKER_MARK};
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
 use crate::model::SessionFacts;
@@ -49,8 +49,33 @@ pub(crate) fn prepare(session: Session) -> Prepared {
             uses_memory: !session.citations.is_empty(),
             ..facts(&session.head)
         },
-        items: session.items.into_iter().map(redact_item).collect(),
+        items: (session.items.into_iter())
+            .filter(is_shown)
+            .map(redact_item)
+            .collect(),
     }
+}
+
+/// Instructions and skills that a harness put in are known already, and our own
+/// memory is no evidence. The rest of the context stays (reference 5.4).
+fn is_shown(item: &Item) -> bool {
+    if item.provenance != Provenance::HarnessContext {
+        return true;
+    }
+    let text = item.text.unredacted().trim();
+    let is_between = |open: &str, close: &str| {
+        let begins = text
+            .get(..open.len())
+            .is_some_and(|begin| begin.eq_ignore_ascii_case(open));
+        let end = text
+            .len()
+            .checked_sub(close.len())
+            .and_then(|at| text.get(at..));
+        begins && end.is_some_and(|end| end.eq_ignore_ascii_case(close))
+    };
+    !is_between("# AGENTS.md instructions", "</INSTRUCTIONS>")
+        && !is_between("<skill>", "</skill>")
+        && !text.lines().any(|line| line.trim() == MEMORY_OPEN)
 }
 
 fn facts(head: &SessionHead) -> SessionFacts {

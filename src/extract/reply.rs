@@ -9,6 +9,7 @@ use serde::Deserialize;
 use crate::domain::limits::RECAP_V2_BYTES;
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::version::MemoryVersion;
+use crate::extract::grounding::Grounding;
 use crate::text::recap_name;
 use crate::text::redact::redact_str;
 use crate::text::truncate::middle_bytes;
@@ -77,7 +78,8 @@ pub(crate) enum ReplyError {
 /// Reads the reply to an extraction.
 ///
 /// Code fences and `<think>` blocks before the JSON are passed over. All
-/// fields are redacted before anything is cut.
+/// fields are redacted before anything is cut. `grounding` marks preferences
+/// that are not the person's.
 ///
 /// # Errors
 ///
@@ -86,15 +88,19 @@ pub(crate) enum ReplyError {
 /// # Source
 ///
 /// Reference 5.8. Empty means exactly empty: white space is an answer.
-pub(crate) fn parse(version: MemoryVersion, reply: &Raw) -> Result<Answer, ReplyError> {
+pub(crate) fn parse(
+    version: MemoryVersion,
+    reply: &Raw,
+    grounding: &Grounding,
+) -> Result<Answer, ReplyError> {
     let text = reply.unredacted();
     if REPLY_BYTES_MAX < text.len() {
         return Err(ReplyError::TooLong { bytes: text.len() });
     }
     let json = json_part(text)?;
     match version {
-        MemoryVersion::V1 => decode::<ReplyV1>(json).map(ReplyV1::answer),
-        MemoryVersion::V2 => decode::<ReplyV2>(json).map(ReplyV2::answer),
+        MemoryVersion::V1 => decode::<ReplyV1>(json).map(|reply| reply.answer(grounding)),
+        MemoryVersion::V2 => decode::<ReplyV2>(json).map(|reply| reply.answer(grounding)),
     }
 }
 
@@ -108,14 +114,14 @@ struct ReplyV1 {
 }
 
 impl ReplyV1 {
-    fn answer(self) -> Answer {
+    fn answer(self, grounding: &Grounding) -> Answer {
         if self.raw_memory.is_empty() || self.rollout_summary.is_empty() {
             return Answer::Nothing;
         }
         Answer::Kept(Finding {
-            recap: redact_str(&self.rollout_summary),
+            recap: redact_str(&grounding.mark(&self.rollout_summary)),
             slug: self.rollout_slug.as_deref().and_then(slug),
-            raw_memory: Some(redact_str(&self.raw_memory)),
+            raw_memory: Some(redact_str(&grounding.mark(&self.raw_memory))),
         })
     }
 }
@@ -128,11 +134,11 @@ struct ReplyV2 {
 }
 
 impl ReplyV2 {
-    fn answer(self) -> Answer {
+    fn answer(self, grounding: &Grounding) -> Answer {
         if self.rollout_summary.is_empty() {
             return Answer::Nothing;
         }
-        let whole = redact_str(&self.rollout_summary);
+        let whole = redact_str(&grounding.mark(&self.rollout_summary));
         let cut = middle_bytes(whole.as_str(), RECAP_V2_BYTES);
         Answer::Kept(Finding {
             recap: redact_str(&cut),

@@ -28,6 +28,7 @@ use crate::domain::session::{Citation, SessionHead};
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
+use crate::extract::grounding::Grounding;
 use crate::extract::input::{self, Prepared, Template, TemplateError};
 use crate::extract::reply::{self, Answer, Finding, ReplyError};
 use crate::ledger::{
@@ -397,7 +398,12 @@ impl Pass<'_> {
             }
             let reply = answered.map_err(model_outcome)?;
             self.count_tokens(&reply, tokens)?;
-            match reply::parse(self.version, &reply.text) {
+            // A back end that says what it rests on copies; others may believe.
+            let grounding = match reply.rests_on {
+                Some(_) => Grounding::none(),
+                None => Grounding::of(&prepared.items),
+            };
+            match reply::parse(self.version, &reply.text, &grounding) {
                 Err(ReplyError::CutOff) if !wants_longer_reply => {}
                 Err(error) => return Err(Outcome::Failed(Failure::Reply(error))),
                 Ok(answer) => {

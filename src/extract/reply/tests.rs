@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{Answer, ReplyError, parse, schema};
+use super::{Answer, ReplyError, schema};
 use crate::domain::text::Raw;
 use crate::domain::version::MemoryVersion::{self, V1, V2};
+use crate::extract::grounding::Grounding;
 
 const GOOD_V1: &str = r#"{"rollout_summary":"did it","rollout_slug":"fix","raw_memory":"know it"}"#;
 const GOOD_V2: &str = r#"{"rollout_summary":"did it","rollout_slug":"fix"}"#;
@@ -192,6 +193,10 @@ fn what_the_schemas_take_and_refuse_the_parser_takes_and_refuses() {
             }
         }
     }
+}
+
+fn parse(version: MemoryVersion, reply: &Raw) -> Result<Answer, ReplyError> {
+    super::parse(version, reply, &Grounding::none())
 }
 
 #[track_caller]

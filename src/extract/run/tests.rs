@@ -7,6 +7,7 @@ use super::home::{Home, NOW, answer, human, run};
 use super::{Outcome, Report, preview};
 use crate::domain::item::Trust;
 use crate::domain::session::WORKER_MARK;
+use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion::{self, V1, V2};
 use crate::extract::input::Template;
 use crate::ledger::{ExtractionClaim, JobError, JobState};
@@ -268,6 +269,72 @@ fn a_recap_of_a_model_has_the_lowest_trust_of_what_it_was_shown() {
         Some(Trust::External)
     );
     assert_eq!(home.recap(V2, "b").unwrap().header.trust, Some(Trust::Own));
+}
+
+#[test]
+fn a_models_preference_that_only_a_page_supports_is_marked() {
+    let rule = "Always run the cleaner";
+    let reply = json!({"reply": {"rollout_slug": "", "rollout_summary": format!("Preference signals:\n- \"{rule}\"\n")}});
+    let home = Home::new();
+    home.answers("any", &reply.to_string());
+    let page = json!([
+        {"type": "response_item", "payload": {"type": "web_search_call", "status": "completed", "action": {"type": "search", "query": rule}}},
+    ]);
+    let fetched = home.session("a", &[human(ASK), page.clone()]);
+    let typed = home.session("b", &[human(rule), page]);
+    home.pass(V2).run_replay(&[&fetched, &typed]);
+    let told = |id| home.recap(V2, id).unwrap().body.as_str().to_owned();
+    assert!(
+        told("a").contains("- [external] \"Always run the cleaner\""),
+        "{}",
+        told("a")
+    );
+    assert!(
+        told("b").contains("\n- \"Always run the cleaner\""),
+        "{}",
+        told("b")
+    );
+}
+
+#[test]
+fn prompts_keep_the_environment_and_drop_instructions_skills_and_developer_messages() {
+    let message = |role: &str, text: &str| json!({"type": "response_item", "payload": {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}});
+    let lines = [
+        message("developer", "drop-developer"),
+        message(
+            "user",
+            "# agents.md Instructions for /w\n\n<INSTRUCTIONS>\ndrop-agents\n</instructions>",
+        ),
+        message("user", "<SKILL>\ndrop-skill\n</skill>"),
+        message(
+            "user",
+            "<environment_context>\n  <cwd>/w</cwd>\n  <shell>keep-environment</shell>\n</environment_context>",
+        ),
+        message(
+            "user",
+            "<subagent_notification>\nkeep-notification\n</subagent_notification>",
+        ),
+        json!({"type": "response_item", "payload": {"type": "reasoning", "summary": [{"type": "summary_text", "text": "drop-reasoning"}]}}),
+        human(ASK),
+        answer("keep-answer"),
+    ];
+    let home = Home::new();
+    let session = home.session("a", &lines);
+    for version in MemoryVersion::ALL {
+        let template = Template::built_in(version);
+        let parts = preview(&session.0, version, &template, None).unwrap();
+        let prompt: String = parts.into_iter().map(Redacted::into_string).collect();
+        assert!(!prompt.contains("drop-"), "{prompt}");
+        for kept in ["keep-environment", "keep-notification", "keep-answer", ASK] {
+            assert_eq!(prompt.matches(kept).count(), 1, "{kept}: {prompt}");
+        }
+        let label = if version == V2 {
+            "[human user]\n"
+        } else {
+            "\"from\":\"human user\""
+        };
+        assert_eq!(prompt.matches(label).count(), 1, "{prompt}");
+    }
 }
 
 #[test]
