@@ -72,9 +72,13 @@ impl Store {
         };
         let commit = self.write_commit(&repository, &draft)?;
         point("commit.objects_flushed");
+        // The index first: stopped in between, it says what the work tree has,
+        // as after `git add`; the other way round it would show the person's
+        // own edit as taken back.
+        self.update_index(&repository, each())?;
+        point("commit.index_written");
         self.move_main(&repository, Some(expected_head), commit, message, now)?;
         point("commit.main_moved");
-        self.update_index(&repository, each())?;
         Ok(commit)
     }
 

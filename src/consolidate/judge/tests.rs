@@ -104,7 +104,10 @@ fn a_valid_result_is_accepted() {
 fn errors_of_the_validator_refuse() {
     let wrong = codes(&summary("").replace("v1\n", "v2\n"), &Case::default());
     assert!(wrong.starts_with('S'), "{wrong}");
-    assert!(faults("", &Case::default()).len() == 1, "there is no summary");
+    assert!(
+        faults("", &Case::default()).len() == 1,
+        "there is no summary"
+    );
 }
 
 #[test]

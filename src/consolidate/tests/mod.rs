@@ -6,6 +6,7 @@
     reason = "the judge is another program, and a person edits files as they like"
 )]
 
+mod crash;
 mod history;
 mod offline;
 mod refusals;

@@ -86,7 +86,8 @@ impl Model for Scripted {
 }
 
 pub(super) struct Sandbox {
-    temporary: tempfile::TempDir,
+    /// `None` in a process that only works on another one's folders.
+    temporary: Option<tempfile::TempDir>,
     pub(super) home: Home,
     pub(super) version: MemoryVersion,
     pub(super) now: Timestamp,
@@ -106,9 +107,18 @@ impl Sandbox {
 
     pub(super) fn of(version: MemoryVersion) -> Self {
         let temporary = tempfile::tempdir().unwrap();
-        let sandbox = Self {
-            home: Home::new(temporary.path().join("home")),
-            temporary,
+        let mut sandbox = Self::at(&temporary.path().join("home"), version);
+        sandbox.temporary = Some(temporary);
+        sandbox.home.make().unwrap();
+        sandbox.init(version);
+        sandbox
+    }
+
+    /// Works on folders that are there already.
+    pub(super) fn at(home: &Path, version: MemoryVersion) -> Self {
+        Self {
+            home: Home::new(home.to_owned()),
+            temporary: None,
             version,
             now: NOON,
             policy: Policy {
@@ -120,11 +130,8 @@ impl Sandbox {
             pace: Pace::ByHand,
             only: None,
             model: scripted(good_work),
-            ids: Ids::new(Some("consolidate")),
-        };
-        sandbox.home.make().unwrap();
-        sandbox.init(version);
-        sandbox
+            ids: Ids::new(None),
+        }
     }
 
     pub(super) fn init(&self, version: MemoryVersion) {
@@ -290,7 +297,7 @@ impl Sandbox {
     fn git_command(&self) -> Command {
         let mut command = Command::new("git");
         (command.arg("-C").arg(self.folder()))
-            .env("HOME", self.temporary.path())
+            .env("HOME", self.home.root())
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_AUTHOR_NAME", "Ada")
             .env("GIT_AUTHOR_EMAIL", "ada@example.org")
