@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::domain::id::ThreadId;
-use crate::domain::item::Trust;
+use crate::domain::item::{Item, Provenance, Trust};
 use crate::domain::limits::EXTRACTIONS_AT_ONCE_MAX;
 use crate::domain::recap::{Recap, RecapHeader};
 use crate::domain::session::{Citation, SessionHead};
@@ -282,8 +282,13 @@ impl Pass<'_> {
         let prepared = input::prepare(session);
         stop::point("extract.session_read");
 
-        // 3. and 4. The question, and an answer that has the right form.
-        let asked = self.ask(&prepared, state, tokens)?;
+        // 3. and 4. The question, and an answer that has the right form. Where
+        // nobody said anything there is nothing to ask (reference row 32).
+        let asked = if prepared.items.iter().any(is_human) {
+            self.ask(&prepared, state, tokens)?
+        } else {
+            Asked::nothing()
+        };
         stop::point("extract.answered");
 
         // 5. Only who still has the lease may store.
@@ -509,6 +514,20 @@ struct Asked {
     answer: Answer,
     trust: Trust,
     used_prompt: bool,
+}
+
+impl Asked {
+    const fn nothing() -> Self {
+        Self {
+            answer: Answer::Nothing,
+            trust: Trust::Own,
+            used_prompt: false,
+        }
+    }
+}
+
+fn is_human(item: &Item<Redacted>) -> bool {
+    item.provenance == Provenance::Human
 }
 
 fn model_outcome(error: ModelError) -> Outcome {

@@ -91,6 +91,15 @@ fn nothing_to_keep_takes_an_older_recap_away_and_asks_for_consolidation() {
 }
 
 #[test]
+fn where_nobody_said_anything_no_model_is_asked() {
+    let home = Home::new();
+    let session = home.session("a", &[run("cargo test", 0, "ok"), answer("Done.")]);
+    let reports = home.pass(V2).run_replay(&[&session]);
+    assert_eq!(words(&reports), ["nothing to keep"]);
+    assert!(home.requests().is_empty());
+}
+
+#[test]
 fn an_unchanged_session_is_asked_about_once() {
     let home = Home::new();
     home.answers(

@@ -34,6 +34,8 @@ fn english() {
          Looks good, thanks! | accept
          It still fails | complaint, failure
          Fix the parser |
+         By default the port is 8080 |
+         Make sure to handle empty input |
          Never mind | 
          there is no problem with it |
          use the no-cache header |
