@@ -74,11 +74,12 @@ impl Store {
         let mut index = match read(self)? {
             Some(mut index) => {
                 self.mark_racy(&mut index);
-                self.set_entries(&mut index, &files.collect());
                 index
             }
             None => self.index_of(repository)?,
         };
+        // Main may not be at the commit yet.
+        self.set_entries(&mut index, &files.collect());
         index.sort_entries();
         // Both describe the entries of before.
         index.remove_tree();
