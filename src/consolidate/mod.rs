@@ -56,7 +56,7 @@ mod publish;
 mod run;
 pub(crate) mod select;
 mod staging;
-mod survey;
+pub(crate) mod survey;
 mod worker;
 
 pub(crate) use self::pending::pending;

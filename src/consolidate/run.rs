@@ -97,10 +97,15 @@ pub(crate) fn run(
         Ok(ended) => ended.clone(),
         Err(error) => Ended::after(error, books.has_worked),
     };
-    books.close(ended.mark);
+    let was_lost = books.close(ended.mark);
     stop::point("consolidate.marked");
     result?;
-    report.outcome = ended.outcome;
+    report.outcome = match ended.outcome {
+        Outcome::Done { baseline } => Outcome::Done { baseline },
+        // Whoever took the job over has the inputs now: nothing of ours waits.
+        _ if was_lost => Outcome::Busy { holder: None },
+        outcome => outcome,
+    };
     Ok(report)
 }
 
@@ -193,12 +198,17 @@ impl Books<'_> {
     }
 
     /// Losing this write loses nothing: the next run finds the same state in
-    /// the files. So an error is only worth a line in the log.
-    fn close(&mut self, mark: Option<ConsolidationEnd>) {
-        let Some(end) = mark else { return };
+    /// the files. So an error is only worth a line in the log. True when the
+    /// job had changed hands.
+    fn close(&mut self, mark: Option<ConsolidationEnd>) -> bool {
+        let Some(end) = mark else { return false };
         let now = self.clock.now();
-        if let Err(error) = self.ledger.finish_consolidation(&self.lease, end, now) {
-            tracing::warn!(%error, "the end of a consolidation was not written down");
+        match self.ledger.finish_consolidation(&self.lease, end, now) {
+            Ok(()) => false,
+            Err(error) => {
+                tracing::warn!(%error, "the end of a consolidation was not written down");
+                error.is_lost()
+            }
         }
     }
 }

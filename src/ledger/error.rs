@@ -68,4 +68,9 @@ impl LedgerError {
     pub(crate) const fn is_lost(&self) -> bool {
         matches!(self, Self::Lost { .. } | Self::Replaced { .. })
     }
+
+    /// Somebody else is at it: exit code 3, try later.
+    pub(crate) const fn is_busy(&self) -> bool {
+        matches!(self, Self::Busy { .. }) || self.is_lost()
+    }
 }

@@ -18,7 +18,6 @@ use crate::config::Config;
 use crate::config::modes::{self, ModeEntry, Modes, ModesError, SetBy};
 use crate::consolidate::{self, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome};
 use crate::domain::id::ThreadId;
-use crate::domain::path::FileKind;
 use crate::domain::session::{MemoryMode, SessionHead};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
@@ -255,7 +254,8 @@ fn prune(
     version: MemoryVersion,
     now: Timestamp,
 ) -> Result<Vec<ThreadId>, PassError> {
-    let head_threads = head_threads(parts, version)?;
+    let store = Store::open(StorePaths::in_home(parts.home.root(), version.folder()))?;
+    let head_threads = consolidate::survey::head_threads(&store, &store.snapshot(store.head()?)?)?;
     let mut ledger = lock(ledger);
     if !ledger.is_settled(version)? {
         ledger.settle(version, &head_threads, now)?;
@@ -275,25 +275,6 @@ fn prune(
     };
     let lock = FileLock::acquire(&parts.home.extractions_lock(version), LOCK_WAIT)?;
     Ok(Extractions::open(parts.home.root(), version).prune(&lock, &rules, now)?)
-}
-
-/// Sessions whose recap the head tree holds.
-fn head_threads(
-    parts: &PassParts<'_>,
-    version: MemoryVersion,
-) -> Result<BTreeSet<ThreadId>, PassError> {
-    let store = Store::open(StorePaths::in_home(parts.home.root(), version.folder()))?;
-    let snapshot = store.snapshot(store.head()?)?;
-    let mut threads = BTreeSet::new();
-    for (path, blob) in &snapshot.files {
-        if path.kind() == FileKind::Recap
-            && let Ok(text) = store.text(blob.id)
-            && let Ok(recap) = crate::text::recap::parse(path.name(), text.unredacted())
-        {
-            threads.insert(recap.header.thread_id);
-        }
-    }
-    Ok(threads)
 }
 
 fn refusal(

@@ -9,8 +9,10 @@ use std::path::PathBuf;
 use crate::domain::project::Project;
 use crate::domain::session::SessionHead;
 use crate::domain::text::Raw;
+use crate::domain::time::Timestamp;
 use crate::ledger::{Mark, Marks};
 use crate::sessions::{self, Discovery, Found, ReadError, Skipped};
+use crate::sys::fs;
 use crate::text::redact;
 
 /// Marks made by another generation of readers do not count. To be raised
@@ -62,7 +64,19 @@ pub(crate) fn scan(discovery: Discovery, marks: &Marks) -> Scan {
 }
 
 fn fits(mark: &Mark<Raw>, found: &Found) -> bool {
-    mark.size_bytes == found.size && mark.modified == found.modified
+    (mark.size_bytes, mark.modified) == extent(found)
+}
+
+/// Size and newest change of a session's files, sub-agents included.
+fn extent(found: &Found) -> (u64, Timestamp) {
+    let parts = found
+        .sub_agents
+        .iter()
+        .filter_map(|part| fs::size_and_time(part));
+    parts.fold(
+        (found.size, found.modified),
+        |(size, newest), (more, modified)| (size + more, newest.max(modified)),
+    )
 }
 
 fn head_of(mark: Mark<Raw>) -> SessionHead {
@@ -84,10 +98,11 @@ fn head_of(mark: Mark<Raw>) -> SessionHead {
 }
 
 fn mark_of(found: &Found, head: &SessionHead) -> Mark {
+    let (size_bytes, modified) = extent(found);
     Mark {
         path: found.path.clone(),
-        size_bytes: found.size,
-        modified: found.modified,
+        size_bytes,
+        modified,
         agent: head.agent,
         thread_id: head.thread_id.clone(),
         started_at: head.started_at,

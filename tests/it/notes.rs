@@ -113,10 +113,19 @@ fn a_correction_replaces_the_entry_it_is_about() {
         "---\nkind: correct\n---\nFrom now on always deploy to the canary server first, not staging.\n",
     );
     pass(&mut sandbox, 1);
-    assert!(!lines_with(&sandbox, "deploy to the canary server first").is_empty());
-    let old = lines_with(&sandbox, "always deploy to the staging server first");
-    let preferences: Vec<_> = old.iter().filter(|line| line.starts_with("- ")).collect();
-    assert!(preferences.is_empty(), "{old:?}");
+    for file in ["memory_summary.md", "MEMORY.md"] {
+        let text = sandbox.read(file);
+        let (_, preferences) = text.split_once("## User preferences").unwrap();
+        let preferences = preferences.split("\n## ").next().unwrap();
+        assert!(
+            preferences.contains("deploy to the canary server first"),
+            "{file}:\n{text}"
+        );
+        assert!(
+            !preferences.contains("deploy to the staging server first"),
+            "{file}:\n{text}"
+        );
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Run, Sandbox, Transcript, thread_id};
+use crate::support::{Run, Sandbox, Transcript};
 
 const PROCESSES: usize = 10;
 const SESSIONS: u32 = 12;
@@ -85,40 +85,76 @@ fn twenty_notes_beside_a_consolidation_are_twenty_notes() {
     sandbox.assert_sound();
 }
 
-#[test]
-fn an_edit_made_while_the_worker_runs_is_kept() {
+/// A memory with one preference, and a session that brings another.
+fn with_news() -> Sandbox {
     let sandbox = Sandbox::new();
     let story = "human: Always use tabs in the ledger.\nagent: ok";
     sandbox.session(&Transcript::codex(1, "2026-03-08T10:00:00Z", story));
     sandbox.run(&["run"]).success();
     let story = "human: Never rename a column by yourself.\nagent: ok";
     sandbox.session(&Transcript::codex(2, "2026-03-09T10:00:00Z", story));
+    sandbox
+}
 
-    let frozen = sandbox.freeze_at("consolidate.worker_ended", &["run"]);
-    let handbook = sandbox.read("MEMORY.md");
-    sandbox.write(
-        "MEMORY.md",
-        &format!("{handbook}\n- by hand: the ledger is Grace's\n"),
-    );
-    frozen.resume().success();
+const BY_HAND: &str = "- by hand: the ledger is Grace's";
 
-    let mut sandbox = sandbox;
-    sandbox.at("2026-03-10T12:10:00Z").run(&["run"]).success();
-    let handbook = sandbox.read("MEMORY.md");
-    assert!(
-        handbook.contains("- by hand: the ledger is Grace's"),
-        "{handbook}"
-    );
-    assert!(
-        handbook.contains("Never rename a column by yourself"),
-        "{handbook}"
-    );
-    assert!(
-        sandbox
-            .names("extractions/v1")
-            .iter()
-            .any(|name| name.ends_with(".md"))
-    );
-    assert_ne!(thread_id(1), thread_id(2));
+#[track_caller]
+fn assert_has_both(sandbox: &Sandbox) {
+    for file in ["MEMORY.md", "memory_summary.md"] {
+        let text = sandbox.read(file);
+        assert!(
+            text.contains("Never rename a column by yourself"),
+            "{file}:\n{text}"
+        );
+    }
+    assert!(sandbox.read("memory_summary.md").contains(BY_HAND));
     sandbox.assert_sound();
+}
+
+#[test]
+fn an_edit_made_while_the_worker_runs_is_merged_into_the_baseline() {
+    let sandbox = with_news();
+    let frozen = sandbox.freeze_at("consolidate.worked", &["run"]);
+    let summary = sandbox.read("memory_summary.md");
+    let edited = summary.replace(
+        "## General Tips\n",
+        &format!("## General Tips\n\n{BY_HAND}\n"),
+    );
+    sandbox.write("memory_summary.md", &edited);
+    frozen.resume().success();
+    assert_has_both(&sandbox);
+    let authors = sandbox.git(&[
+        "log",
+        "--format=%an",
+        "-S",
+        BY_HAND,
+        "--",
+        "memory_summary.md",
+    ]);
+    assert_ne!(authors.trim(), "memrev", "the line is the person's");
+}
+
+#[test]
+fn an_edit_of_the_same_lines_wins_and_the_attempt_is_kept() {
+    let sandbox = with_news();
+    let frozen = sandbox.freeze_at("consolidate.worked", &["run"]);
+    let summary = sandbox.read("memory_summary.md");
+    let edited = summary.replace(
+        "## User preferences\n\n",
+        &format!("## User preferences\n\n{BY_HAND}\n"),
+    );
+    assert_ne!(edited, summary);
+    sandbox.write("memory_summary.md", &edited);
+    let parked = frozen.resume();
+    if parked.code == Some(1) {
+        assert!(
+            parked.stderr.contains("refs/memrev/attempts/"),
+            "{}",
+            parked.stderr
+        );
+        assert!(sandbox.read("memory_summary.md").contains(BY_HAND));
+        sandbox.run(&["status"]).success().prints("attempt");
+        sandbox.run(&["run"]).success();
+    }
+    assert_has_both(&sandbox);
 }
