@@ -10,13 +10,12 @@
 //! One look at each file (size, time), none at folders beyond listing them.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use walkdir::{DirEntry, WalkDir};
 
 use crate::domain::session::Agent;
 use crate::sessions::{Discovery, Found, Roots, Skipped};
@@ -32,8 +31,6 @@ const PEEK_BYTES: u64 = 16 * 1024;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Transcript,
-    Compressed,
-    Document,
     /// Half-written or deleted: looks like one and is none.
     Leftover(&'static str),
     Other,
@@ -43,11 +40,15 @@ enum Named {
 pub(super) fn discover(roots: &Roots) -> Discovery {
     let home: Option<Arc<Path>> = roots.home.as_deref().map(Arc::from);
     let mut discovery = Discovery::default();
-    for root in &roots.codex {
-        walk(root, Agent::Codex, home.as_ref(), &mut discovery);
-    }
-    for root in &roots.claude {
-        walk(root, Agent::Claude, home.as_ref(), &mut discovery);
+    for (agent, folders) in [(Agent::Codex, &roots.codex), (Agent::Claude, &roots.claude)] {
+        for root in folders {
+            let mut walk = Walk {
+                agent,
+                home: home.as_ref(),
+                discovery: &mut discovery,
+            };
+            walk.folder(root, 0);
+        }
     }
     let found = std::mem::take(&mut discovery.found);
     discovery.found = with_sub_agents(without_twins(found), &mut discovery.skipped);
@@ -56,55 +57,52 @@ pub(super) fn discover(roots: &Roots) -> Discovery {
     discovery
 }
 
-fn walk(root: &Path, agent: Agent, home: Option<&Arc<Path>>, discovery: &mut Discovery) {
-    let entries = WalkDir::new(root)
-        .max_depth(DEPTH_MAX)
-        .follow_links(false)
-        .follow_root_links(true)
-        .into_iter()
-        .filter_entry(|entry| entry.depth() == 0 || !is_excluded_folder(entry));
-    for entry in entries {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                skip_unreadable(&error, discovery);
-                continue;
-            }
+struct Walk<'a> {
+    agent: Agent,
+    home: Option<&'a Arc<Path>>,
+    discovery: &'a mut Discovery,
+}
+
+impl Walk<'_> {
+    /// Entries are looked at relative to their folder, which on Linux is twice
+    /// as fast as by whole paths.
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let entries = match std::fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+            Err(_) => return skip(folder, "the folder cannot be listed", self.discovery),
         };
-        if !entry.file_type().is_file() {
-            continue;
-        }
-        match name_of(agent, &entry) {
-            Named::Other => {}
-            Named::Leftover(reason) => skip(entry.path(), reason, discovery),
-            Named::Transcript | Named::Compressed | Named::Document => {
-                take(entry, agent, home, discovery);
+        for entry in entries.flatten() {
+            let Ok(file_type) = entry.file_type() else {
+                continue;
+            };
+            if file_type.is_dir() {
+                if depth < DEPTH_MAX && !is_excluded_folder(&entry.file_name()) {
+                    self.folder(&entry.path(), depth + 1);
+                }
+            } else if file_type.is_file() {
+                match name_of(self.agent, &entry.file_name()) {
+                    Named::Other => {}
+                    Named::Leftover(reason) => skip(&entry.path(), reason, self.discovery),
+                    Named::Transcript => self.take(&entry),
+                }
             }
         }
     }
-}
 
-fn take(entry: DirEntry, agent: Agent, home: Option<&Arc<Path>>, discovery: &mut Discovery) {
-    // Gone since it was listed: nothing to say.
-    if let Ok(metadata) = entry.metadata() {
-        discovery.found.push(Found {
-            agent,
-            size: metadata.len(),
-            modified: modified(&metadata),
-            path: entry.into_path(),
-            sub_agents: Vec::new(),
-            earlier: Vec::new(),
-            home: home.cloned(),
-        });
-    }
-}
-
-fn skip_unreadable(error: &walkdir::Error, discovery: &mut Discovery) {
-    let is_gone = error
-        .io_error()
-        .is_some_and(|error| error.kind() == std::io::ErrorKind::NotFound);
-    if let Some(path) = error.path().filter(|_| !is_gone) {
-        skip(path, "the folder cannot be listed", discovery);
+    fn take(&mut self, entry: &DirEntry) {
+        // Gone since it was listed: nothing to say.
+        if let Ok(metadata) = entry.metadata() {
+            self.discovery.found.push(Found {
+                agent: self.agent,
+                size: metadata.len(),
+                modified: modified(&metadata),
+                path: entry.path(),
+                sub_agents: Vec::new(),
+                earlier: Vec::new(),
+                home: self.home.cloned(),
+            });
+        }
     }
 }
 
@@ -134,14 +132,12 @@ pub(super) fn escaped(path: &Path) -> String {
 }
 
 /// Archived sessions are not read, nor what a tool stores beside a session.
-fn is_excluded_folder(entry: &DirEntry) -> bool {
-    let name = entry.file_name();
-    let is_excluded = name == "archived_sessions" || name == "archived" || name == "tool-results";
-    entry.file_type().is_dir() && is_excluded
+fn is_excluded_folder(name: &OsStr) -> bool {
+    name == "archived_sessions" || name == "archived" || name == "tool-results"
 }
 
-fn name_of(agent: Agent, entry: &DirEntry) -> Named {
-    let bytes = entry.file_name().as_encoded_bytes();
+fn name_of(agent: Agent, name: &OsStr) -> Named {
+    let bytes = name.as_encoded_bytes();
     if agent == Agent::Codex && !bytes.starts_with(b"rollout-") {
         return Named::Other;
     }
@@ -159,27 +155,23 @@ fn name_of(agent: Agent, entry: &DirEntry) -> Named {
     }
     match () {
         () if bytes.ends_with(b".jsonl") => Named::Transcript,
-        () if bytes.ends_with(b".jsonl.zst") => Named::Compressed,
-        () if agent == Agent::Codex && bytes.ends_with(b".json") => Named::Document,
+        () if bytes.ends_with(b".jsonl.zst") => Named::Transcript,
+        () if agent == Agent::Codex && bytes.ends_with(b".json") => Named::Transcript,
         () => Named::Other,
     }
 }
 
 /// Sorts, and drops a compressed file whose plain one is there too.
 fn without_twins(mut found: Vec<Found>) -> Vec<Found> {
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    found.dedup_by(|later, earlier| later.path == earlier.path);
-    // `x.jsonl.zst` sorts right behind `x.jsonl`, but for names in between
-    // that only begin like it.
-    let plain: HashSet<PathBuf> = found
-        .iter()
-        .filter(|one| one.path.extension().is_some_and(|end| end == "jsonl"))
-        .map(|one| one.path.clone())
-        .collect();
-    found.retain(|one| {
-        let is_compressed = one.path.extension().is_some_and(|end| end == "zst");
-        !is_compressed || !plain.contains(&one.path.with_extension(""))
-    });
+    // By bytes: comparing paths part by part takes longer than listing them.
+    found.sort_unstable_by(|a, b| a.path.as_os_str().cmp(b.path.as_os_str()));
+    found.dedup_by(|later, earlier| later.path.as_os_str() == earlier.path.as_os_str());
+    let is_compressed = |one: &Found| one.path.extension().is_some_and(|end| end == "zst");
+    let compressed = found.iter().filter(|one| is_compressed(one));
+    let plain_names: HashSet<PathBuf> = compressed.map(|one| one.path.with_extension("")).collect();
+    let plain = found.iter().filter(|one| plain_names.contains(&one.path));
+    let plain: HashSet<PathBuf> = plain.map(|one| one.path.clone()).collect();
+    found.retain(|one| !is_compressed(one) || !plain.contains(&one.path.with_extension("")));
     found
 }
 

@@ -21,8 +21,10 @@ pub(super) const LINE_WHOLE_BYTES_MAX: usize = 1024 * 1024;
 /// Most bytes kept of a longer line.
 pub(super) const LINE_KEPT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// Bytes asked from the file at once.
+/// Bytes asked from the file at once; the first time little, since a head is
+/// often all that is wanted.
 const CHUNK_BYTES: usize = 256 * 1024;
+const FIRST_CHUNK_BYTES: usize = 32 * 1024;
 
 /// One line, without its end.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,7 +57,7 @@ impl<R: Read> LineReader<R> {
     pub(super) fn new(source: R) -> Self {
         Self {
             source,
-            buffer: vec![0; 2 * CHUNK_BYTES],
+            buffer: vec![0; FIRST_CHUNK_BYTES],
             start: 0,
             end: 0,
             number: 0,
@@ -144,16 +146,22 @@ impl<R: Read> LineReader<R> {
         if self.at_end {
             return Ok(false);
         }
-        if self.buffer.len() - self.end < CHUNK_BYTES {
+        let is_first = self.number == 0 && self.end == 0;
+        let wanted = if is_first {
+            FIRST_CHUNK_BYTES
+        } else {
+            CHUNK_BYTES
+        };
+        if self.buffer.len() - self.end < wanted {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;
             self.start = 0;
-            if self.buffer.len() - self.end < CHUNK_BYTES {
-                let doubled = self.buffer.len() * 2;
-                self.buffer.resize(doubled, 0);
+            if self.buffer.len() - self.end < wanted {
+                let grown = (self.buffer.len() * 2).max(self.end + wanted);
+                self.buffer.resize(grown, 0);
             }
         }
-        let room = &mut self.buffer[self.end..self.end + CHUNK_BYTES];
+        let room = &mut self.buffer[self.end..self.end + wanted];
         let count = loop {
             match self.source.read(room) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -21,7 +21,7 @@ const HEAD_BYTES_MAX: u64 = 16 * 1024 * 1024;
 
 /// Of the end of a file, to find the newest record's time; grows eightfold
 /// until a record begins in it.
-const TAIL_BYTES: u64 = 64 * 1024;
+const TAIL_BYTES: u64 = 16 * 1024;
 const TAIL_BYTES_MAX: u64 = 8 * 1024 * 1024;
 
 /// Largest window of a compressed file, as a power of two of bytes: what the

@@ -32,14 +32,17 @@ pub(super) enum Taken {
 impl Taken {
     /// Names come from the transcript: they are shortened.
     pub(super) fn ignored(kind: &str, inner: &str) -> Self {
-        const KIND_CHARACTERS_MAX: usize = 80;
-        let short = |text: &str| text.chars().take(KIND_CHARACTERS_MAX).collect::<String>();
         Self::Ignored(Cow::Owned(match (kind, inner) {
             ("", _) => "without a type".to_owned(),
-            (kind, "") => short(kind),
-            (kind, inner) => format!("{}/{}", short(kind), short(inner)),
+            (kind, "") => short(kind).to_owned(),
+            (kind, inner) => [short(kind), "/", short(inner)].concat(),
         }))
     }
+}
+
+fn short(kind: &str) -> &str {
+    const KIND_BYTES_MAX: usize = 80;
+    &kind[..kind.floor_char_boundary(KIND_BYTES_MAX)]
 }
 
 /// Takes records one by one.

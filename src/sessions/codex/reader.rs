@@ -14,10 +14,14 @@ use crate::domain::time::Timestamp;
 use crate::sessions::citation::Citations;
 use crate::sessions::codex::calls::OpenCall;
 use crate::sessions::codex::fork::{Copying, ParentKeys};
-use crate::sessions::codex::kinds::{is_known_envelope, is_known_event, is_known_item};
+use crate::sessions::codex::kinds::{
+    is_known_envelope, is_known_event, is_known_item, is_surely_unread,
+};
 use crate::sessions::codex::meta::{Meta, thread_id_of_name};
 use crate::sessions::codex::mirror::{self, Waitlist};
-use crate::sessions::codex::wire::{CompletedItem, DocumentSession, Line, LineMetadata, Payload};
+use crate::sessions::codex::wire::{
+    BareLine, CompletedItem, DocumentSession, Line, LineMetadata, Payload,
+};
 use crate::sessions::draft::{Drafts, Origin, Said, Standing};
 use crate::sessions::facts::Facts;
 use crate::sessions::records::{self, Sink, Taken};
@@ -160,6 +164,16 @@ impl<'a> Reader<'a> {
         let Some(at) = at else { return };
         self.started_at.get_or_insert(at);
         self.updated_at = self.updated_at.max(Some(at));
+    }
+
+    /// A record of which only kind and time are of use.
+    fn unread(&mut self, json: &str) -> Result<Taken, serde_json::Error> {
+        let line: BareLine<'_> = serde_json::from_str(json)?;
+        self.records += 1;
+        self.known_records += 1;
+        self.see_time(Timestamp::parse_rfc3339(line.timestamp.get()));
+        let inner = line.payload.get().map_or("", |payload| payload.kind.get());
+        Ok(Taken::ignored(line.kind.get(), inner))
     }
 
     /// A record in its envelope.
@@ -318,6 +332,9 @@ impl<'a> Reader<'a> {
 
 impl Sink for Reader<'_> {
     fn take(&mut self, line_number: u64, json: &str) -> Result<Taken, serde_json::Error> {
+        if self.copying.is_none() && is_surely_unread(json) {
+            return self.unread(json);
+        }
         let line: Line<'_> = serde_json::from_str(json)?;
         let at = Timestamp::parse_rfc3339(line.timestamp.get());
         let mut origin = Origin {
