@@ -20,30 +20,33 @@ fn names(paths: impl Iterator<Item = PathBuf>) -> Vec<String> {
         .collect()
 }
 
+/// What may lie below the roots of both agents.
+const FILES: [&str; 18] = [
+    "codex/2026/05/04/rollout-a.jsonl",
+    "codex/2026/05/04/rollout-b.jsonl.zst",
+    "codex/2026/05/04/rollout-c.jsonl",
+    "codex/2026/05/04/rollout-c.jsonl.zst",
+    "codex/2026/05/04/rollout-d.jsonl.deleted.1",
+    "codex/2026/05/04/rollout-e.jsonl.tmp",
+    "codex/2026/05/04/rollout-f.jsonl.zst.tmp",
+    "codex/2026/05/04/rollout-g.jsonl.zst.compress.1.0.tmp",
+    "codex/2026/05/04/notes.jsonl",
+    "codex/archived_sessions/rollout-h.jsonl",
+    "codex/rollout-i.json",
+    "claude/-w/s1.jsonl",
+    "claude/-w/s1/subagents/agent-1.jsonl",
+    "claude/-w/s1/subagents/agent-1.meta.json",
+    "claude/-w/s1/tool-results/x.jsonl",
+    "claude/-w/s2.jsonl.deleted.99",
+    "claude/-w/gone/subagents/agent-2.jsonl",
+    "claude/-w/memory/MEMORY.md",
+];
+
 #[test]
 fn only_transcripts_are_found_and_leftovers_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
-    for name in [
-        "codex/2026/05/04/rollout-a.jsonl",
-        "codex/2026/05/04/rollout-b.jsonl.zst",
-        "codex/2026/05/04/rollout-c.jsonl",
-        "codex/2026/05/04/rollout-c.jsonl.zst",
-        "codex/2026/05/04/rollout-d.jsonl.deleted.1",
-        "codex/2026/05/04/rollout-e.jsonl.tmp",
-        "codex/2026/05/04/rollout-f.jsonl.zst.tmp",
-        "codex/2026/05/04/rollout-g.jsonl.zst.compress.1.0.tmp",
-        "codex/2026/05/04/notes.jsonl",
-        "codex/archived_sessions/rollout-h.jsonl",
-        "codex/rollout-i.json",
-        "claude/-w/s1.jsonl",
-        "claude/-w/s1/subagents/agent-1.jsonl",
-        "claude/-w/s1/subagents/agent-1.meta.json",
-        "claude/-w/s1/tool-results/x.jsonl",
-        "claude/-w/s2.jsonl.deleted.99",
-        "claude/-w/gone/subagents/agent-2.jsonl",
-        "claude/-w/memory/MEMORY.md",
-    ] {
+    for name in FILES {
         put(&root.join(name), b"{}\n");
     }
     #[cfg(unix)]
