@@ -1,5 +1,6 @@
 //! What a task may say, as lines with a rank, before the budget is known.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::domain::item::{Item, ItemKind, Place, Provenance, Trust};
@@ -96,23 +97,26 @@ pub(crate) struct Fact {
 /// as a whole. The same words count once.
 pub(crate) fn quotes(task: &Task) -> Vec<Quote> {
     let signals = of_task(task);
+    let quoted: BTreeSet<&str> = signals.iter().map(|signal| signal.quote.as_str()).collect();
     let mut quotes: Vec<Quote> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, message) in task.messages.iter().enumerate() {
-        let same = |quote: &&mut Quote| quote.text == message.line;
-        if let Some(known) = quotes.iter_mut().find(same) {
-            known.places.push(message.place);
-        } else if !signals.iter().any(|signal| signal.quote == message.line) {
+        let line = message.line.as_str();
+        if let Some(at) = known.get(line) {
+            quotes[*at].places.push(message.place);
+        } else if !quoted.contains(line) {
+            known.insert(line, quotes.len());
+            let has_cue = message.cues.iter().any(|cues| !cues.is_empty());
             quotes.push(Quote {
                 list: List::Requests,
                 label: "",
-                text: message.line.clone(),
+                text: line.to_owned(),
                 places: vec![message.place],
-                matters: index == 0
-                    || message.opens
-                    || message.cues.iter().any(|cues| !cues.is_empty()),
+                matters: index == 0 || message.opens || has_cue,
             });
         }
     }
+    drop(quoted);
     quotes.extend(signals.into_iter().map(signal_quote));
     quotes
 }

@@ -4,6 +4,8 @@
 //! one of the kind "no, not like that" where something was done before. The
 //! words of agents, tools and harness are never signals, whatever they say.
 
+use std::collections::BTreeSet;
+
 use crate::domain::item::Place;
 use crate::model::offline::extract::tasks::{Message, Sentence, Task};
 use crate::model::offline::extract::words::is_question;
@@ -33,15 +35,12 @@ pub(crate) struct Signal {
 
 /// The signals of a task, in order; the same words count once.
 pub(crate) fn of_task(task: &Task) -> Vec<Signal> {
-    let mut signals: Vec<Signal> = Vec::new();
-    for (index, message) in task.messages.iter().enumerate() {
-        for signal in of_message(message, index == 0 || message.opens) {
-            if !signals.iter().any(|known| known.quote == signal.quote) {
-                signals.push(signal);
-            }
-        }
-    }
+    let mut known = BTreeSet::new();
+    let signals = (task.messages.iter().enumerate())
+        .flat_map(|(index, message)| of_message(message, index == 0 || message.opens));
     signals
+        .filter(|signal| known.insert(signal.quote.clone()))
+        .collect()
 }
 
 fn of_message(message: &Message, opens: bool) -> Vec<Signal> {

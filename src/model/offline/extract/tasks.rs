@@ -11,7 +11,7 @@ use std::ops::Range;
 use crate::domain::item::{Item, ItemKind, Place, Provenance};
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
-use crate::model::offline::extract::words::{self, one_line, sentences, terms, weight};
+use crate::model::offline::extract::words::{self, begin_of, one_line, sentences, terms, weight};
 use crate::text::cues::{self, Cue, CueSet};
 
 /// A message that says less than this adds to what was said before.
@@ -161,7 +161,8 @@ fn sentences_with_cues(text: &str) -> Vec<Sentence> {
         }
         let at_an_end = begin < CUES_FROM_BYTES || tail_from <= begin;
         if at_an_end && !in_code && !line.trim_start().starts_with('>') {
-            kept.push_str(line);
+            kept.push_str(begin_of(line, CUES_FROM_BYTES));
+            kept.push('\n');
         }
     }
     (sentences(&kept).into_iter())
