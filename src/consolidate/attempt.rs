@@ -3,9 +3,11 @@
 //! Steps 6 and 7 of [`super::run`]. Nothing here touches the memory folder.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use crate::consolidate::absorb::Place;
 use crate::consolidate::guard::GuardLimits;
+use crate::consolidate::input::{self, PromptFacts};
 use crate::consolidate::judge::{self, Fault, FreshNote, JudgeFacts, OutputFile, Outputs, Verdict};
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
@@ -27,12 +29,16 @@ use crate::store::diff::{DiffSide, diff_file};
 use crate::store::message::ChangeKind;
 use crate::store::{NewFile, TreeChange};
 use crate::sys::clock::Clock;
+use crate::sys::fs;
 use crate::text::note;
 use crate::text::note_kind;
 use crate::text::redact;
 
 /// Calls of the worker in one attempt: the work, and one chance to mend it.
 const CALLS_MAX: usize = 2;
+
+/// Largest prompt template of a person's own, in bytes.
+const TEMPLATE_BYTES_MAX: u64 = 256 * 1024;
 
 /// What the judge must know besides a result; the same for every result that
 /// grows from one head.
@@ -103,10 +109,6 @@ impl<'a> Bench<'a> {
         Ok(bench)
     }
 
-    pub(crate) fn person_entries(&self) -> &[Entry] {
-        &self.person_entries
-    }
-
     /// A new or edited note asks to forget something.
     pub(crate) fn has_forget_note(&self) -> bool {
         let forgets = |note: &FreshNote| note.kind == NoteKind::Forget;
@@ -173,6 +175,37 @@ pub(crate) struct Workshop<'a> {
     pub(crate) mode: WorkerMode,
     pub(crate) model: &'a dyn Model,
     pub(crate) clock: &'a dyn Clock,
+}
+
+/// The prompt of a worker in `staging`: ours, or the person's own template.
+///
+/// # Errors
+///
+/// When the person's template cannot be read or rendered.
+pub(crate) fn prompt(
+    place: &Place<'_>,
+    survey: &Survey,
+    bench: &Bench<'_>,
+    staging: &Path,
+) -> Result<Redacted, ConsolidateError> {
+    let file = format!("consolidate-{}.md", place.version);
+    let template = place.home.prompts().join(file);
+    let own = fs::read_text_if_any(&template, TEMPLATE_BYTES_MAX);
+    let own = own.map_err(ConsolidateError::Staging)?;
+    let facts = PromptFacts {
+        version: place.version,
+        mode: survey.mode(),
+        resets_summary: survey.has_foreign_summary(),
+        staging: &staging.to_string_lossy(),
+        paths: &survey.shown_paths(),
+        person_entries: &bench.person_entries,
+        summary_bytes_max: place.policy.summary_bytes_max,
+        template: own.as_deref(),
+    };
+    input::prompt(&facts).map_err(|error| ConsolidateError::Prompt {
+        template,
+        problem: error.to_string(),
+    })
 }
 
 /// Runs the worker, judges what it left, and lets it mend that once.

@@ -108,6 +108,8 @@ pub(crate) struct GuardFacts<'a> {
     pub(crate) new: &'a [Entry],
     /// Recap text by path, of the new tree.
     pub(crate) recaps: &'a BTreeMap<TreePath, String>,
+    /// The new summary is close to its budget, so room had to be made.
+    pub(crate) is_full: bool,
     /// The consumed version of recaps that changed in this pass.
     pub(crate) old_recaps: &'a BTreeMap<ThreadId, String>,
     /// Threads with a recap in the new tree.
@@ -309,21 +311,35 @@ fn merged(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
     })
 }
 
-/// A summary entry may live on in a recap, as long as something still leads
-/// to that recap.
+/// A summary entry may live on in the handbook or in a recap, as long as
+/// something still leads there, or the summary is full: then room had to be
+/// made, and the recap is still found by a search.
 fn demoted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
     if entry.path.kind() != FileKind::Summary {
         return None;
     }
     let words = shingles::normalise(&entry.text);
-    let is_referred_to = |path: &TreePath| {
-        let leads_there = |file: &String| path.name() == file.rsplit('/').next().unwrap_or(file);
-        (facts.new.iter()).any(|new| new.recap_files.iter().any(leads_there))
+    let (threads, files) = Sources::of(facts.old).of_entry(entry);
+    let name_of = |file: &String| file.rsplit('/').next().unwrap_or(file).to_owned();
+    let is_source = |path: &TreePath, text: &String| {
+        files.iter().any(|file| name_of(file) == path.name())
+            || threads.iter().any(|id| text.contains(id.as_str()))
     };
+    let is_topic = entry.kind == EntryKind::Topic;
     let holds = |(path, text): &(&TreePath, &String)| {
-        is_referred_to(path) && contains_whole(&shingles::normalise(text), &words)
+        let says_it = contains_whole(&shingles::normalise(text), &words);
+        says_it || (is_topic && is_source(path, text))
     };
-    let (path, _) = facts.recaps.iter().find(holds)?;
+    let leads_to = |path: &TreePath, text: &String| {
+        facts.new.iter().any(|new| {
+            new.recap_files
+                .iter()
+                .any(|file| name_of(file) == path.name())
+                || new.thread_ids.iter().any(|id| text.contains(id.as_str()))
+        })
+    };
+    let is_kept = |it: &(&TreePath, &String)| holds(it) && (facts.is_full || leads_to(it.0, it.1));
+    let (path, _) = facts.recaps.iter().find(is_kept)?;
     Some(Reason::Demoted { to: path.clone() })
 }
 

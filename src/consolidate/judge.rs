@@ -362,6 +362,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         old: &old,
         new: &new,
         recaps: facts.beside.recaps,
+        is_full: is_full(facts),
         old_recaps: facts.old_recaps,
         threads: facts.threads,
         fresh_threads: facts.fresh_threads,
@@ -384,6 +385,12 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         entries_before: old.len(),
         entries_after: new.len(),
     }
+}
+
+/// Whether the new summary takes two thirds of its budget or more.
+fn is_full(facts: &JudgeFacts<'_>) -> bool {
+    let summary = (facts.new.iter()).find(|(path, _)| path.kind() == FileKind::Summary);
+    summary.is_some_and(|(_, file)| facts.beside.summary_bytes_max * 2 <= file.text.len() * 3)
 }
 
 /// Entries of summary and handbook, in file order.

@@ -248,6 +248,8 @@ pub(crate) struct Pending {
     pub(crate) left_out: BTreeMap<ThreadId, LeftOut>,
     /// A publication was interrupted; the next pass finishes or undoes it.
     pub(crate) needs_recovery: bool,
+    /// What a worker would be asked now; `None` when nothing would call one.
+    pub(crate) prompt: Option<Redacted>,
 }
 
 impl Pending {

@@ -5,12 +5,15 @@
 use std::collections::BTreeMap;
 
 use crate::consolidate::absorb::{self, Place, SortedOut};
+use crate::consolidate::attempt::{self, Bench};
 use crate::consolidate::judge::Fault;
-use crate::consolidate::past;
-use crate::consolidate::survey::{self, Ground, Texts};
+use crate::consolidate::past::{self, Past};
+use crate::consolidate::survey::{self, Ground, Survey, Texts};
 use crate::consolidate::{ConsolidateError, Pending, PendingParts};
 use crate::domain::id::ObjectId;
+use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
+use crate::domain::withheld::Withheld;
 use crate::store::{Store, StorePaths};
 
 /// Answers what is pending.
@@ -41,9 +44,9 @@ pub(crate) fn pending(
     let head = store.head()?;
     let snapshot = store.snapshot(head)?;
     let withheld = absorb::load_withheld(&place, &snapshot)?;
-    let sorted = absorb::sort_out(&place, &snapshot, withheld.as_slice())?;
+    let sorted_out = absorb::sort_out(&place, &snapshot, withheld.as_slice())?;
     let mut files = snapshot.files;
-    for (change, _) in &sorted.taken {
+    for (change, _) in &sorted_out.taken {
         match change.new {
             Some(blob) => files.insert(change.path.clone(), blob),
             None => files.remove(&change.path),
@@ -53,25 +56,38 @@ pub(crate) fn pending(
         Some(ledger) => ledger.usage(version)?,
         None => BTreeMap::new(),
     };
+    let past = past::read(&store, head, parts.policy.guard.baselines_counted)?;
+    let texts = Texts {
+        store: &store,
+        uncommitted: uncommitted(&sorted_out),
+    };
     let survey = survey::survey(
         &place,
         &Ground {
-            texts: &Texts {
-                store: &store,
-                uncommitted: uncommitted(&sorted),
-            },
+            texts: &texts,
             files: &files,
-            past: &past::read(&store, head, parts.policy.guard.baselines_counted)?,
+            past: &past,
             consumption: &store.consumption(head)?,
             usage: &usage,
             withheld: withheld.as_slice(),
             only: None,
         },
     )?;
+    let held_back = withheld.as_slice();
+    let prompt = if survey.is_idle() {
+        None
+    } else {
+        Some(preview(&place, &survey, &past, held_back, head, &texts)?)
+    };
     Ok(Pending {
-        edits: sorted.taken.iter().map(|(it, _)| it.path.clone()).collect(),
-        left_files: absorb::worth_telling(sorted.left),
-        unfit: sorted.unfit,
+        prompt,
+        edits: sorted_out
+            .taken
+            .iter()
+            .map(|(it, _)| it.path.clone())
+            .collect(),
+        left_files: absorb::worth_telling(sorted_out.left),
+        unfit: sorted_out.unfit,
         complaints: survey.faults.iter().map(Fault::complaint).collect(),
         left_out: survey.selection.left_out,
         inputs: survey.inputs,
@@ -79,7 +95,24 @@ pub(crate) fn pending(
     })
 }
 
-fn uncommitted(sorted: &SortedOut) -> BTreeMap<ObjectId, String> {
-    let sides = sorted.taken.iter().filter_map(|(_, it)| it.new.as_ref());
+/// The prompt that a worker would get now, with a placeholder for the run.
+fn preview(
+    place: &Place<'_>,
+    survey: &Survey,
+    past: &Past,
+    withheld: &[Withheld],
+    head: ObjectId,
+    texts: &Texts<'_>,
+) -> Result<Redacted, ConsolidateError> {
+    let bench = Bench::new(place, survey, past, withheld, head, texts)?;
+    let staging = place.home.staging().join("RUN");
+    attempt::prompt(place, survey, &bench, &staging)
+}
+
+fn uncommitted(sorted_out: &SortedOut) -> BTreeMap<ObjectId, String> {
+    let sides = sorted_out
+        .taken
+        .iter()
+        .filter_map(|(_, it)| it.new.as_ref());
     sides.map(|side| (side.blob, side.text.clone())).collect()
 }

@@ -15,7 +15,7 @@
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench, Worked, Workshop};
 use crate::consolidate::idle::{IdleFacts, IdleKey};
-use crate::consolidate::input::{self, PromptFacts};
+use crate::consolidate::input;
 use crate::consolidate::judge::Fault;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::publish::{self, Press, Printed};
@@ -25,21 +25,15 @@ use crate::consolidate::{
     Complaint, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome, Parts,
 };
 use crate::domain::id::{ObjectId, RunId};
-use crate::domain::path::TreePath;
-use crate::domain::text::Redacted;
 use crate::ledger::{ConsolidationClaim, ConsolidationEnd, JobError, Lease, Ledger, UsageByThread};
-use crate::model::{Model, WorkerMode};
+use crate::model::Model;
 use crate::notes::withheld_set::WithheldSet;
 use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::{Snapshot, Store, StorePaths};
 use crate::sys::clock::Clock;
-use crate::sys::fs;
 use crate::sys::ids::Ids;
 use crate::sys::stop;
-
-/// Largest prompt template of a person's own, in bytes.
-const TEMPLATE_BYTES_MAX: u64 = 256 * 1024;
 
 /// Runs one consolidation, from the claim to the mark of success.
 ///
@@ -439,49 +433,15 @@ impl Pass<'_> {
         staging: &Staging,
         books: &mut Books<'_>,
     ) -> Result<Worked, ConsolidateError> {
-        let mode = if survey.has_summary() {
-            WorkerMode::Incremental
-        } else {
-            WorkerMode::Init
-        };
         let shop = Workshop {
             bench,
             staging,
-            prompt: self.prompt(survey, bench, staging, mode)?,
-            mode,
+            prompt: attempt::prompt(&self.place, survey, bench, staging.folder())?,
+            mode: survey.mode(),
             model: self.model,
             clock: self.clock,
         };
         attempt::work(&shop, &mut || books.renew())
-    }
-
-    fn prompt(
-        &self,
-        survey: &Survey,
-        bench: &Bench<'_>,
-        staging: &Staging,
-        mode: WorkerMode,
-    ) -> Result<Redacted, ConsolidateError> {
-        let version = self.place.version;
-        let file = format!("consolidate-{version}.md");
-        let template = self.place.home.prompts().join(file);
-        let own = fs::read_text_if_any(&template, TEMPLATE_BYTES_MAX);
-        let own = own.map_err(ConsolidateError::Staging)?;
-        let paths: Vec<TreePath> = survey.shown_paths();
-        let facts = PromptFacts {
-            version,
-            mode,
-            resets_summary: survey.has_foreign_summary(),
-            staging: &staging.folder().to_string_lossy(),
-            paths: &paths,
-            person_entries: bench.person_entries(),
-            summary_bytes_max: self.place.policy.summary_bytes_max,
-            template: own.as_deref(),
-        };
-        input::prompt(&facts).map_err(|error| ConsolidateError::Prompt {
-            template,
-            problem: error.to_string(),
-        })
     }
 }
 

@@ -19,7 +19,7 @@ use crate::domain::text::{Raw, Redacted};
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::Withheld;
 use crate::ledger::UsageByThread;
-use crate::model::ChangedInput;
+use crate::model::{ChangedInput, WorkerMode};
 use crate::recaps::Extractions;
 use crate::store::diff::{DiffSide, FileDiff, diff_file};
 use crate::store::history::Consumption;
@@ -147,9 +147,12 @@ impl Survey {
         (!file.text.trim().is_empty()).then_some(file.text.as_str())
     }
 
-    /// There is something to bring up to date.
-    pub(crate) fn has_summary(&self) -> bool {
-        self.summary().is_some()
+    /// Whether there is something to bring up to date.
+    pub(crate) fn mode(&self) -> WorkerMode {
+        match self.summary() {
+            Some(_) => WorkerMode::Incremental,
+            None => WorkerMode::Init,
+        }
     }
 
     /// The summary is not in the format of this program.

@@ -302,6 +302,7 @@ impl Known {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "what a revision holds")]
 fn side(text: &str) -> Option<Side> {
     Some(Side {
         blob: blob(1),

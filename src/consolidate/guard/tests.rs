@@ -137,6 +137,25 @@ fn a_summary_entry_may_live_on_in_handbook_or_recap() {
 }
 
 #[test]
+fn a_topic_makes_room_when_the_summary_is_full() {
+    let mut story = Story::new(
+        "## What's in Memory\n\n- rollout_summaries/r.md — refunds; thread_id=a1\n",
+        "## What's in Memory\n",
+    );
+    story.threads.insert(thread("a1"));
+    story.recap("r.md", "thread_id: a1\n\nwhat happened\n");
+    story.check("rollout_summaries/r.md — refunds; thread_id=a1: no reason given");
+    story.is_full = true;
+    story
+        .check("rollout_summaries/r.md — refunds; thread_id=a1: demoted to rollout_summaries/r.md");
+    // In a half-empty summary the handbook has to lead there.
+    story.is_full = false;
+    story.more_new("MEMORY.md", "## Notes\n\n- see thread_id=a1\n");
+    story
+        .check("rollout_summaries/r.md — refunds; thread_id=a1: demoted to rollout_summaries/r.md");
+}
+
+#[test]
 fn the_worker_may_retire_an_entry_with_a_reason() {
     let mut story = Story::new(
         &format!("{TIPS}- the old wiki has the deploy steps\n"),
@@ -259,6 +278,7 @@ struct Story {
     old: Vec<Entry>,
     new: Vec<Entry>,
     recaps: BTreeMap<TreePath, String>,
+    is_full: bool,
     old_recaps: BTreeMap<ThreadId, String>,
     threads: BTreeSet<ThreadId>,
     fresh_threads: BTreeSet<ThreadId>,
@@ -277,6 +297,7 @@ impl Story {
             old: entries::parse(&path(name), old),
             new: entries::parse(&path(name), new),
             recaps: BTreeMap::new(),
+            is_full: false,
             old_recaps: BTreeMap::new(),
             threads: BTreeSet::new(),
             fresh_threads: BTreeSet::new(),
@@ -300,6 +321,7 @@ impl Story {
             old: &self.old,
             new: &self.new,
             recaps: &self.recaps,
+            is_full: self.is_full,
             old_recaps: &self.old_recaps,
             threads: &self.threads,
             fresh_threads: &self.fresh_threads,

@@ -160,9 +160,9 @@ fn the_persons_entries_stay_unless_a_note_asks() {
 #[test]
 fn a_loss_without_a_reason_refuses() {
     let lines = |range: std::ops::Range<u8>| -> String {
-        range
-            .map(|n| format!("- {}\n", format!("word{n} ").repeat(4)))
-            .collect()
+        range.fold(String::new(), |text, n| {
+            text + "- " + &format!("word{n} ").repeat(4) + "\n"
+        })
     };
     let case = Case {
         old: summary(&lines(0..20)),

@@ -30,7 +30,7 @@ fn unselected_recaps_leave_and_notes_never_do() {
 #[test]
 fn withheld_inputs_stay_in_the_tree_unseen() {
     let held = withheld(NOTE, 2);
-    let plan = plan_of(&format!("{NOTE}=2"), &[held.clone()]);
+    let plan = plan_of(&format!("{NOTE}=2"), std::slice::from_ref(&held));
     assert!(plan.files.contains_key(&path(NOTE)));
     assert!(plan.hidden.contains(&path(NOTE)));
     assert!(

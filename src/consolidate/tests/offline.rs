@@ -120,6 +120,32 @@ fn a_life_of_memory_with_the_offline_rules() {
     }
 }
 
+#[test]
+fn many_new_sessions_may_push_old_topics_out_of_the_summary() {
+    for version in MemoryVersion::ALL {
+        let mut sandbox = offline(version);
+        let body = |n: u8| {
+            let word = ["alpha", "beta", "gamma", "delta", "omega"][usize::from(n % 5)];
+            REFUNDS
+                .replace(
+                    "fix the refund sign",
+                    &format!("teach module {word}{n} about case {n}"),
+                )
+                .replace("port 8080", &format!("socket /run/{word}{n}"))
+        };
+        for n in 1..=45 {
+            extract(&sandbox, n, i64::from(n % 20), &body(n));
+        }
+        sandbox.run_done();
+        for n in 46..=90 {
+            extract(&sandbox, n, 20 + i64::from(n % 3), &body(n));
+        }
+        sandbox.run_done();
+        assert!(sandbox.read("memory_summary.md").len() <= sandbox.policy.summary_bytes_max);
+        sandbox.run_idle();
+    }
+}
+
 fn offline(version: MemoryVersion) -> Sandbox {
     let mut sandbox = Sandbox::of(version);
     sandbox.script(|request| Offline.consolidate(request));
