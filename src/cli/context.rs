@@ -103,20 +103,28 @@ impl Context {
         }
     }
 
-    /// The back end that the configuration names.
-    pub(crate) fn model(&self, config: &Config) -> Result<Box<dyn Model>, Failure> {
+    /// The back end that the configuration names, as the model that extracts.
+    pub(crate) fn extract_model(&self, config: &Config) -> Result<Box<dyn Model>, Failure> {
+        self.model(config, config.memories.extract_model.as_deref())
+    }
+
+    /// The back end that the configuration names, as the model that consolidates.
+    pub(crate) fn consolidation_model(&self, config: &Config) -> Result<Box<dyn Model>, Failure> {
+        self.model(config, config.memories.consolidation_model.as_deref())
+    }
+
+    /// `model` counts for back ends that have several.
+    fn model(&self, config: &Config, model: Option<&str>) -> Result<Box<dyn Model>, Failure> {
         match config.model.backend {
             Backend::Offline => Ok(Box::new(Offline)),
             Backend::Replay => {
                 let folder = self.environment.replay.as_ref().ok_or_else(|| {
-                    Failure::new(
-                        Class::Refused,
-                        "the back end `replay` has no recorded answers",
-                    )
-                    .hint("set MEMREV_REPLAY to their folder, or `model.backend = \"offline\"`")
+                    let message = "the back end `replay` has no recorded answers";
+                    Failure::new(Class::Refused, message)
+                        .hint("set MEMREV_REPLAY to their folder, or `model.backend = \"offline\"`")
                 })?;
                 let replay = Replay::open(folder).map_err(|error| Failure::refused(&error))?;
-                Ok(Box::new(replay))
+                Ok(Box::new(replay.called(model)))
             }
         }
     }

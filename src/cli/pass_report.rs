@@ -78,13 +78,15 @@ pub(crate) fn run_and_report(
     request: &PassRequest,
     as_json: bool,
 ) -> Result<(), Failure> {
-    let model = context.model(config)?;
+    let model = context.extract_model(config)?;
+    let consolidation_model = context.consolidation_model(config)?;
     let progress = |progress: Progress<'_>| show(&context.printer, progress);
     let parts = PassParts {
         home: &context.home,
         config,
         roots: context.roots(config),
         model: model.as_ref(),
+        consolidation_model: consolidation_model.as_ref(),
         clock: context.clock.as_ref(),
         ids: &context.ids,
         person: &context.person(),

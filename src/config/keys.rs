@@ -140,10 +140,6 @@ pub(super) const KEYS: &[Key] = &[
     ),
     switch!(memories.use_memories, "Give memory to new sessions"),
     switch!(
-        memories.dedicated_tools,
-        "Offer search, read, list and note as tools"
-    ),
-    switch!(
         memories.disable_on_external_context,
         "Leave out sessions that web or MCP content reached"
     ),
@@ -245,11 +241,6 @@ pub(super) const KEYS: &[Key] = &[
         worker.seconds_max,
         10..=14_400,
         "Time after which a consolidation is stopped"
-    ),
-    number!(
-        worker.steps_max,
-        1..=2_000,
-        "Steps after which a consolidation is stopped"
     ),
     number!(
         guard.unexplained_entries_max,

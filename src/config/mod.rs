@@ -64,7 +64,6 @@ pub(crate) struct Memories {
     pub(crate) dual_write: bool,
     pub(crate) generate_memories: bool,
     pub(crate) use_memories: bool,
-    pub(crate) dedicated_tools: bool,
     pub(crate) disable_on_external_context: bool,
     pub(crate) max_rollouts_per_startup: u32,
     pub(crate) max_rollout_age_days: i64,
@@ -112,7 +111,6 @@ pub(crate) enum Backend {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Worker {
     pub(crate) seconds_max: u64,
-    pub(crate) steps_max: u32,
 }
 
 /// `[guard]`.
@@ -187,7 +185,6 @@ impl Default for Config {
                 dual_write: false,
                 generate_memories: true,
                 use_memories: true,
-                dedicated_tools: false,
                 disable_on_external_context: false,
                 max_rollouts_per_startup: 2,
                 max_rollout_age_days: 10,
@@ -212,10 +209,7 @@ impl Default for Config {
                 calls_per_day_max: 500,
                 tokens_per_day_max: 20_000_000,
             },
-            worker: Worker {
-                seconds_max: 1_800,
-                steps_max: 200,
-            },
+            worker: Worker { seconds_max: 1_800 },
             guard: Guard {
                 unexplained_entries_max: 3,
                 unexplained_percent_max: 10,

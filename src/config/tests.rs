@@ -25,7 +25,7 @@ fn defaults_are_those_of_the_reference() {
     let memories = Config::default().memories;
     assert_eq!(memories.version, MemoryVersion::V1);
     assert!(memories.generate_memories && memories.use_memories);
-    assert!(!memories.dedicated_tools && !memories.dual_write);
+    assert!(!memories.dual_write);
     assert!(!memories.disable_on_external_context);
     assert_eq!(memories.max_rollouts_per_startup, 2);
     assert_eq!(memories.max_rollout_age_days, 10);

@@ -4,7 +4,8 @@
 //! from files. The folder holds:
 //!
 //! ```text
-//! model.json                   {"name": "replay", "free": false, "context_tokens": 8000}, optional
+//! model.json                   {"name": "replay", "free": false, "context_tokens": 8000,
+//!                               "draws_on": "codex"}, optional
 //! extract/<thread id>.json     answers for that session, in order; the last one repeats
 //! extract/any.json             answers for all other sessions
 //! consolidate/v1.json          answers for that version; else consolidate/any.json
@@ -48,6 +49,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::domain::item::Trust;
 use crate::domain::path::TreePath;
+use crate::domain::session::Agent;
 use crate::domain::text::{Raw, Redacted};
 use crate::model::offline::Offline;
 use crate::model::{
@@ -75,6 +77,8 @@ struct Settings {
     name: String,
     free: bool,
     context_tokens: Option<usize>,
+    /// The agent whose quota the calls would use up.
+    draws_on: Option<String>,
 }
 
 impl Default for Settings {
@@ -83,6 +87,7 @@ impl Default for Settings {
             name: "replay".to_owned(),
             free: false,
             context_tokens: None,
+            draws_on: None,
         }
     }
 }
@@ -99,6 +104,15 @@ impl Replay {
             folder: folder.to_owned(),
             settings,
         })
+    }
+
+    /// The same answers under the name of one of its models.
+    #[must_use]
+    pub(crate) fn called(mut self, model: Option<&str>) -> Self {
+        if let Some(model) = model {
+            self.settings.name = format!("{}/{model}", self.settings.name);
+        }
+        self
     }
 
     /// Writes the request down and gives the answer that is its turn.
@@ -167,6 +181,10 @@ impl Model for Replay {
 
     fn is_free(&self) -> bool {
         self.settings.free
+    }
+
+    fn draws_on(&self) -> Option<Agent> {
+        self.settings.draws_on.as_deref().and_then(Agent::parse)
     }
 
     fn context_tokens(&self) -> Option<usize> {

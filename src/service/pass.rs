@@ -52,7 +52,9 @@ pub(crate) struct PassParts<'a> {
     pub(crate) home: &'a Home,
     pub(crate) config: &'a Config,
     pub(crate) roots: Roots,
+    /// Extracts.
     pub(crate) model: &'a dyn Model,
+    pub(crate) consolidation_model: &'a dyn Model,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) ids: &'a Ids,
     /// The author of edit commits.
@@ -419,7 +421,7 @@ fn consolidate(
         &mut consolidate::Parts {
             home: parts.home,
             ledger: &mut lock(ledger),
-            model: parts.model,
+            model: parts.consolidation_model,
             clock: parts.clock,
             ids: parts.ids,
             modes: &survey::effective_modes(&modes, &scan.sessions),

@@ -29,13 +29,14 @@ fn long_files_say_why() {
 #[test]
 fn only_redaction_makes_redacted_text() {
     for (path, text) in rust_files() {
-        let may = path.starts_with("src/text/redact") || path == "src/domain/text.rs";
+        let is_test = path.starts_with("tests/") || path.contains("/tests");
+        let may = path.starts_with("src/text/redact") || path == "src/domain/text.rs" || is_test;
         let code = text
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"));
         let hits = code.filter(|line| line.contains("Redacted::seal")).count();
         assert!(
-            may || path.starts_with("tests/") || hits == 0,
+            may || hits == 0,
             "{path} calls `Redacted::seal`; call `text::redact` instead"
         );
     }
@@ -103,6 +104,23 @@ fn every_dependency_says_what_it_saves_us() {
             );
         }
     }
+}
+
+#[test]
+fn every_test_that_conformance_names_exists() {
+    let code: String = rust_files().into_iter().map(|(_, text)| text).collect();
+    let page = fs::read_to_string(root().join("docs/conformance.md")).unwrap();
+    let rows = page.lines().filter(|line| line.starts_with("| "));
+    let mut named = 0;
+    for name in rows.flat_map(|row| row.split('`').skip(1).step_by(2)) {
+        let is_test = 3 < name.matches('_').count();
+        if is_test {
+            named += 1;
+            let declared = format!("fn {name}(");
+            assert!(code.contains(&declared), "there is no test `{name}`");
+        }
+    }
+    assert!(80 < named, "only {named} tests were found in the table");
 }
 
 fn root() -> &'static Path {

@@ -14,6 +14,8 @@ mod notes;
 mod output;
 mod pass;
 mod races;
+mod replay;
+mod reset;
 mod support;
 mod surroundings;
 mod switches;

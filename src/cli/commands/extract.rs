@@ -34,7 +34,7 @@ fn print_prompts(context: &Context, config: &Config, request: PassRequest) -> Re
     let survey = survey::look(&parts).map_err(|error| Failure::refused(&error))?;
     let template =
         survey::template(&context.home, version).map_err(|error| Failure::refused(&error))?;
-    let model = context.model(config)?;
+    let model = context.extract_model(config)?;
     let tokens_max = input::tokens_max(model.context_tokens());
     let mut shown = 0;
     for found in survey.eligible() {

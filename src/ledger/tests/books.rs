@@ -146,7 +146,7 @@ fn reset_forgets_jobs_and_usage_of_one_version_only() {
             .unwrap();
     }
     ledger.put_marks(&[mark("/logs/a.jsonl")], 1).unwrap();
-    let model = Redacted::seal("m".to_owned());
+    let model = Redacted::literal("m");
     ledger.add_tokens(&model, 1, 1, at(0)).unwrap();
     let lease = claimed(&mut ledger, V1, "b");
     ledger.reset(V1).unwrap();
@@ -185,7 +185,7 @@ fn forgetting_a_session_drops_its_job_and_usage() {
 fn spend_is_kept_by_day_and_model_and_limits_are_hard() {
     let home = Home::new();
     let mut ledger = home.open();
-    let [small, large] = ["small", "large"].map(|name| Redacted::seal(name.to_owned()));
+    let [small, large] = ["small", "large"].map(|name| Redacted::literal(name));
     let limits = DayLimits {
         calls_max: Some(3),
         tokens_max: Some(1_000),
@@ -252,7 +252,7 @@ fn mark(path: &str) -> Mark {
         is_ours: false,
         forked_from: None,
         first_record: None,
-        cwd: Some(Redacted::seal("/home/ada/p".to_owned())),
+        cwd: Some(Redacted::literal("/home/ada/p")),
         project: None,
         git_branch: None,
     }
@@ -299,7 +299,7 @@ fn marks_come_back_but_for_what_a_transcript_calls_itself() {
     };
     marks[1].forked_from = Some(thread("f"));
     marks[1].started_at = None;
-    marks[1].project = Some(Redacted::seal("example.org/team/p".to_owned()));
+    marks[1].project = Some(Redacted::literal("example.org/team/p"));
     marks[2].source = Source::Exec;
     marks[2].agent = Agent::Codex;
     #[cfg(unix)]
