@@ -31,6 +31,7 @@ pub(crate) fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli, environment: Environment) -> Result<(), Failure> {
+    start_log(environment.log.as_deref());
     let context = Context::new(environment);
     match &cli.command {
         Command::Init(args) => commands::init::run(&context, args),
@@ -48,6 +49,20 @@ fn run(cli: &Cli, environment: Environment) -> Result<(), Failure> {
         Command::Reset(args) => commands::reset::run(&context, args),
         Command::Demo(args) => commands::demo::run(&context, args),
     }
+}
+
+/// Events for developers, to stderr, when `MEMREV_LOG` names a level.
+fn start_log(level: Option<&str>) {
+    let Some(level) = level.and_then(|level| level.parse::<tracing::Level>().ok()) else {
+        return;
+    };
+    // A second start in one process (tests) keeps the first one's settings.
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .try_init()
+        .ok();
 }
 
 /// Help and version are data and no mistake; everything else is usage.

@@ -108,6 +108,11 @@ fn failure(error: &PassError) -> Failure {
         PassError::Store(error)
         | PassError::Folder(FolderError::Store(error))
         | PassError::Consolidate(ConsolidateError::Store(error)) => store_failure(error),
+        PassError::Ledger(ledger) | PassError::Consolidate(ConsolidateError::Ledger(ledger))
+            if ledger.is_busy() =>
+        {
+            Failure::of(Class::Busy, error).hint("try again when the other process is done")
+        }
         PassError::Lock(_) => Failure::of(Class::Busy, error).hint("try again when it is done"),
         _ => Failure::refused(error)
             .hint("what was done before stays done; `memrev status` says more"),

@@ -34,6 +34,10 @@ use crate::text::note;
 use crate::text::note_kind;
 use crate::text::redact;
 
+/// First line, headings and profile of a summary whose entries are all a
+/// person's, in bytes.
+const SUMMARY_FRAME_BYTES: usize = 1_500;
+
 /// Calls of the worker in one attempt: the work, and one chance to mend it.
 const CALLS_MAX: usize = 2;
 
@@ -115,12 +119,22 @@ impl<'a> Bench<'a> {
         self.fresh_notes.iter().any(forgets)
     }
 
+    /// The budget of a summary, or what the person's own entries need when
+    /// they let them grow: those are not the worker's to drop, and memory must
+    /// not freeze over them.
+    fn summary_bytes_max(&self) -> usize {
+        let own = self.person_entries.iter();
+        let own = own.filter(|entry| entry.path.kind() == FileKind::Summary);
+        let own: usize = own.map(|entry| entry.bytes.len()).sum();
+        (self.place.policy.summary_bytes_max).max(own.saturating_add(SUMMARY_FRAME_BYTES))
+    }
+
     pub(crate) fn judge(&self, new: &Outputs, retired: &[Retired]) -> Verdict {
         judge::judge(&JudgeFacts {
             version: self.place.version,
             old: &self.survey.outputs,
             new,
-            beside: self.survey.beside(self.place.policy.summary_bytes_max),
+            beside: self.survey.beside(self.summary_bytes_max()),
             old_recaps: &self.old_recaps,
             threads: &self.threads,
             fresh_threads: &self.fresh_threads,

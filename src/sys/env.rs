@@ -31,8 +31,6 @@ pub(crate) struct Environment {
     pub(crate) replay: Option<PathBuf>,
     /// `$MEMREV_LOG`: `debug`, `info`, …
     pub(crate) log: Option<String>,
-    /// `$NO_COLOR` is set and not empty.
-    pub(crate) no_color: bool,
 }
 
 /// Why the environment cannot be used.
@@ -81,7 +79,6 @@ impl Environment {
             seed: text("MEMREV_SEED"),
             replay: folder("MEMREV_REPLAY"),
             log: text("MEMREV_LOG"),
-            no_color: get("NO_COLOR").is_some(),
             home,
             user_home,
             current_dir,

@@ -225,3 +225,30 @@ fn version_2_and_dual_write_keep_folders_of_their_own() {
     sandbox.git_in(&v2, &["fsck", "--strict", "--no-dangling"]);
     assert_eq!(sandbox.git_in(&v2, &["status", "--porcelain"]), "");
 }
+
+#[test]
+fn a_summary_that_a_person_let_grow_neither_freezes_memory_nor_is_cut() {
+    let mut sandbox = Sandbox::new();
+    sandbox.session(&preference());
+    sandbox.run(&["run"]).success();
+    let lines: Vec<String> = (0..120)
+        .map(|number| {
+            let words = "is what I want to have remembered about this machine, word for word";
+            format!("- my own line number {number} {words}\n")
+        })
+        .collect();
+    let mine: String = lines.concat();
+    let summary = sandbox.read("memory_summary.md");
+    let edited = summary.replace("## General Tips\n", &format!("## General Tips\n\n{mine}"));
+    sandbox.write("memory_summary.md", &edited);
+    sandbox.session(&Transcript::codex(
+        2,
+        "2026-03-09T12:00:00Z",
+        "human: Never touch the vendored files.\nagent: ok",
+    ));
+    sandbox.at("2026-03-10T13:00:00Z").run(&["run"]).success();
+    let summary = sandbox.read("memory_summary.md");
+    assert!(lines.iter().all(|line| summary.contains(line.as_str())));
+    assert!(sandbox.read("MEMORY.md").contains("Never touch the vendored files"));
+    sandbox.run(&["run"]).success().says("nothing to do");
+}

@@ -39,7 +39,8 @@ pub(crate) fn run(context: &Context, args: &InjectArgs) -> Result<(), Failure> {
             return Ok(());
         }
     };
-    if !config.features.memories || !config.memories.use_memories {
+    // A worker of ours gets no memory: it would read its own output.
+    if context.environment.is_worker || !config.features.memories || !config.memories.use_memories {
         return Ok(());
     }
     match injection(context, &config) {

@@ -14,6 +14,12 @@ use crate::service::status;
 
 pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<(), Failure> {
     let config = context.config_when_on()?;
+    if args.background && context.environment.is_worker {
+        context
+            .printer
+            .say("nothing to do: a worker of memrev starts no pass");
+        return Ok(());
+    }
     let request = PassRequest {
         is_by_hand: !args.background,
         choice: choice(&args.choice)?,
