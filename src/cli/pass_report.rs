@@ -44,6 +44,22 @@ struct ExtractedJson {
     outcome: &'static str,
     detail: Option<String>,
     recap: Option<String>,
+    reading: ReadingJson,
+    calls: u64,
+    tokens_in: u64,
+    tokens_out: u64,
+}
+
+/// `read + ignored + damaged = records`.
+#[derive(Serialize)]
+struct ReadingJson {
+    records: u64,
+    read: u64,
+    ignored: BTreeMap<String, u64>,
+    damaged: u64,
+    blank_lines: u64,
+    glued_lines: u64,
+    unfinished_line: bool,
 }
 
 #[derive(Serialize)]
@@ -126,6 +142,14 @@ fn show(printer: &Printer, progress: Progress<'_>) {
             printer.say(format!("extracting {}", counted(total, "session")));
         }
         Progress::Extracted { report } => {
+            for damage in report.reading.damage.iter().chain(&report.reading.warnings) {
+                printer.warn(format!(
+                    "{}:{}: {}",
+                    report.rollout_path.display(),
+                    damage.line_number,
+                    damage.what
+                ));
+            }
             if let Some(detail) = trouble(report) {
                 printer.warn(format!("session {}: {detail}", report.thread_id));
             }
@@ -474,6 +498,18 @@ fn extracted_json(report: &SessionReport) -> ExtractedJson {
         thread_id: report.thread_id.to_string(),
         outcome: label(report),
         detail: trouble(report),
+        reading: ReadingJson {
+            records: report.reading.records,
+            read: report.reading.read,
+            ignored: report.reading.ignored.clone(),
+            damaged: report.reading.damaged,
+            blank_lines: report.reading.blank_lines,
+            glued_lines: report.reading.glued_lines,
+            unfinished_line: report.reading.unfinished_line,
+        },
+        calls: report.tokens.calls,
+        tokens_in: report.tokens.input,
+        tokens_out: report.tokens.output,
         recap: match &report.outcome {
             extract_run::Outcome::Stored { path } => Some(path.display().to_string()),
             _ => None,

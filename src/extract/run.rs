@@ -24,7 +24,7 @@ use crate::domain::id::ThreadId;
 use crate::domain::item::{Item, Provenance, Trust};
 use crate::domain::limits::EXTRACTIONS_AT_ONCE_MAX;
 use crate::domain::recap::{Recap, RecapHeader};
-use crate::domain::session::{Citation, SessionHead};
+use crate::domain::session::{Citation, ReadReport, SessionHead};
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
@@ -85,9 +85,19 @@ pub(crate) struct Report {
     pub(crate) rollout_path: PathBuf,
     pub(crate) outcome: Outcome,
     pub(crate) tokens: Tokens,
+    /// What became of the records of the rollout; all zero when it was not read.
+    pub(crate) reading: ReadReport,
     /// The session ended well and the ledger could not be told. The recap
     /// file says it all the same.
     pub(crate) ledger_problem: Option<LedgerError>,
+}
+
+/// What comes up on the way, whatever the end.
+#[derive(Debug, Default)]
+struct Seen {
+    tokens: Tokens,
+    reading: ReadReport,
+    ledger_problem: Option<LedgerError>,
 }
 
 #[derive(Debug)]
@@ -205,9 +215,8 @@ impl Pass<'_> {
     }
 
     fn report(&self, task: &Task<'_>, state: &State) -> Report {
-        let mut tokens = Tokens::default();
-        let mut ledger_problem = None;
-        let outcome = self.one(task, state, &mut tokens, &mut ledger_problem);
+        let mut seen = Seen::default();
+        let outcome = self.one(task, state, &mut seen);
         if let Outcome::Failed(failure) = &outcome
             && failure.halts()
         {
@@ -217,18 +226,13 @@ impl Pass<'_> {
             thread_id: task.head.thread_id.clone(),
             rollout_path: task.head.rollout_path.clone(),
             outcome,
-            tokens,
-            ledger_problem,
+            tokens: seen.tokens,
+            reading: seen.reading,
+            ledger_problem: seen.ledger_problem,
         }
     }
 
-    fn one(
-        &self,
-        task: &Task<'_>,
-        state: &State,
-        tokens: &mut Tokens,
-        ledger_problem: &mut Option<LedgerError>,
-    ) -> Outcome {
+    fn one(&self, task: &Task<'_>, state: &State, seen: &mut Seen) -> Outcome {
         // 1. The right to do it.
         if let Some(halt) = self.halt(state) {
             return Outcome::NotTried(halt);
@@ -242,7 +246,7 @@ impl Pass<'_> {
 
         // 2. to 6. See there.
         let outcome = self
-            .extract(task, &lease, state, tokens)
+            .extract(task, &lease, state, seen)
             .unwrap_or_else(|end| end);
 
         // 7. How it ended. The recap file is there already, if there is one.
@@ -252,7 +256,7 @@ impl Pass<'_> {
             _ => ExtractionEnd::Done,
         };
         if !matches!(outcome, Outcome::LeaseLost) {
-            *ledger_problem = self.finish(&lease, end, &outcome).err();
+            seen.ledger_problem = self.finish(&lease, end, &outcome).err();
         }
         stop::point("extract.finished");
         outcome
@@ -264,13 +268,14 @@ impl Pass<'_> {
         task: &Task<'_>,
         lease: &Lease,
         state: &State,
-        tokens: &mut Tokens,
+        seen: &mut Seen,
     ) -> Result<Outcome, Outcome> {
         // 2. The session, as it is now.
-        let session = sessions::read(task.found).map_err(|error| match error {
+        let mut session = sessions::read(task.found).map_err(|error| match error {
             ReadError::Gone { path } => Outcome::Failed(Failure::SourceGone { path }),
             error => Outcome::Failed(Failure::Session(error)),
         })?;
+        seen.reading = std::mem::take(&mut session.report);
         if session.head.is_ours {
             return Err(Outcome::Ours);
         }
@@ -285,7 +290,7 @@ impl Pass<'_> {
         // 3. and 4. The question, and an answer that has the right form. Where
         // nobody said anything there is nothing to ask (reference row 32).
         let asked = if prepared.items.iter().any(is_human) {
-            self.ask(&prepared, state, tokens)?
+            self.ask(&prepared, state, &mut seen.tokens)?
         } else {
             Asked::nothing()
         };

@@ -249,6 +249,46 @@ fn a_summary_that_a_person_let_grow_neither_freezes_memory_nor_is_cut() {
     sandbox.at("2026-03-10T13:00:00Z").run(&["run"]).success();
     let summary = sandbox.read("memory_summary.md");
     assert!(lines.iter().all(|line| summary.contains(line.as_str())));
-    assert!(sandbox.read("MEMORY.md").contains("Never touch the vendored files"));
+    assert!(
+        sandbox
+            .read("MEMORY.md")
+            .contains("Never touch the vendored files")
+    );
     sandbox.run(&["run"]).success().says("nothing to do");
+}
+
+#[test]
+fn damage_in_a_transcript_is_named_with_its_line_and_every_record_is_accounted_for() {
+    let sandbox = Sandbox::new();
+    let path = sandbox.session(&preference());
+    let text = std::fs::read_to_string(&path).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let nuls = "\0".repeat(300);
+    std::fs::write(&path, format!("{first}\n{nuls}\n\n{rest}{{\"half\": ")).unwrap();
+    let run = sandbox.run(&["run", "--json"]).success();
+    assert!(run.stderr.contains(":2: "), "{}", run.stderr);
+    let reading = &run.json()["versions"][0]["extracted"][0]["reading"];
+    let of = |key: &str| reading[key].as_u64().unwrap();
+    let ignored: u64 = reading["ignored"]
+        .as_object()
+        .unwrap()
+        .values()
+        .map(|n| n.as_u64().unwrap())
+        .sum();
+    assert_eq!(
+        of("read") + ignored + of("damaged"),
+        of("records"),
+        "{reading}"
+    );
+    assert_eq!(of("blank_lines"), 2, "an empty line and one of NULs");
+    assert_eq!(reading["unfinished_line"], true);
+    assert!(
+        sandbox
+            .read("memory_summary.md")
+            .contains("From now on always run")
+    );
+    assert!(
+        std::fs::read_to_string(&path).unwrap().contains(&nuls),
+        "the source is never altered"
+    );
 }
