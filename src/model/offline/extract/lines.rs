@@ -97,14 +97,14 @@ pub(crate) struct Fact {
 /// as a whole. The same words count once.
 pub(crate) fn quotes(task: &Task) -> Vec<Quote> {
     let signals = of_task(task);
-    let quoted: BTreeSet<&str> = signals.iter().map(|signal| signal.quote.as_str()).collect();
+    let signal_texts: BTreeSet<&str> = signals.iter().map(|signal| signal.quote.as_str()).collect();
     let mut quotes: Vec<Quote> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
     for (index, message) in task.messages.iter().enumerate() {
         let line = message.line.as_str();
         if let Some(at) = known.get(line) {
             quotes[*at].places.push(message.place);
-        } else if !quoted.contains(line) {
+        } else if !signal_texts.contains(line) {
             known.insert(line, quotes.len());
             let has_cue = message.cues.iter().any(|cues| !cues.is_empty());
             quotes.push(Quote {
@@ -116,7 +116,7 @@ pub(crate) fn quotes(task: &Task) -> Vec<Quote> {
             });
         }
     }
-    drop(quoted);
+    drop(signal_texts);
     quotes.extend(signals.into_iter().map(signal_quote));
     quotes
 }
