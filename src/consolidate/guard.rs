@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::ThreadId;
 use crate::domain::path::{FileKind, TreePath};
+use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::text::shingles;
 
 /// Two texts this alike say the same thing.
@@ -60,6 +61,8 @@ impl Default for GuardLimits {
 /// Why an entry is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Reason {
+    /// A person deleted, reverted or forgot it: nobody's loss.
+    Withheld,
     /// Near-equal text stands elsewhere.
     Merged {
         into: TreePath,
@@ -85,6 +88,7 @@ impl Reason {
     /// In commit messages and diagnostics.
     pub(crate) fn words(&self) -> String {
         match self {
+            Self::Withheld => "the person took it away".to_owned(),
             Self::Merged { into } => format!("merged into {into}"),
             Self::Demoted { to } => format!("demoted to {to}"),
             Self::Unsupported => "its sources are gone".to_owned(),
@@ -122,6 +126,8 @@ pub(crate) struct GuardFacts<'a> {
     pub(crate) gone_notes: &'a [String],
     /// What the worker says it took out: text and reason.
     pub(crate) retired: &'a [(String, String)],
+    /// What a person took away, home and folder.
+    pub(crate) withheld: &'a [Withheld],
 }
 
 /// The old entries that have no counterpart, each with its explanation.
@@ -290,12 +296,23 @@ fn leading_number(text: &str) -> Option<u32> {
 }
 
 fn explain(entry: &Entry, facts: &GuardFacts<'_>) -> Reason {
-    None.or_else(|| merged(entry, facts))
+    None.or_else(|| withheld(entry, facts))
+        .or_else(|| merged(entry, facts))
         .or_else(|| demoted(entry, facts))
         .or_else(|| unsupported(entry, facts))
         .or_else(|| contradicted(entry, facts))
         .or_else(|| retired(entry, facts))
         .unwrap_or(Reason::Unexplained)
+}
+
+/// Comes before every other reason: whatever the worker says of it, the entry
+/// went because the person wanted it gone.
+fn withheld(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+    let is_taken_away = facts.withheld.iter().any(|held| match &held.what {
+        WithheldWhat::Entry(hashes) => shingles::matches(hashes, &entry.text),
+        _ => false,
+    });
+    is_taken_away.then_some(Reason::Withheld)
 }
 
 fn merged(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
@@ -459,6 +476,7 @@ pub(crate) enum GuardFault {
 
 /// Holds losses against the limits.
 ///
+/// What the person took away counts neither as lost nor as having been there.
 /// `earlier` are the counts of the baselines before, newest last; only the
 /// last `baselines_counted − 1` are added to this one.
 pub(crate) fn verdict(
@@ -470,7 +488,10 @@ pub(crate) fn verdict(
     limits: &GuardLimits,
 ) -> Vec<GuardFault> {
     let mut faults = Vec::new();
-    if has_inputs && new_count == 0 {
+    let taken_away = count(losses, |reason| *reason == Reason::Withheld);
+    let is_all_taken_away = taken_away > 0 && taken_away == old_count;
+    let old_count = old_count.saturating_sub(taken_away);
+    if has_inputs && new_count == 0 && !is_all_taken_away {
         faults.push(GuardFault::NothingLeft);
     }
     let unexplained = count(losses, |reason| *reason == Reason::Unexplained);

@@ -369,6 +369,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         fresh_notes: &fresh_notes,
         gone_notes: facts.gone_notes,
         retired: &retired,
+        withheld: facts.withheld,
     });
     let limits = guard::verdict(
         &losses,

@@ -8,7 +8,10 @@ use super::{GuardFacts, GuardLimits, LossCount, losses, verdict};
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::path::TreePath;
+use crate::domain::time::Timestamp;
+use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
 use crate::text::entries;
+use crate::text::shingles;
 
 const TIPS: &str = "## General Tips\n\n";
 
@@ -39,6 +42,54 @@ fn merged_entries_are_explained() {
         "## General Tips\n\n- always run cargo fmt before a commit\n",
         "always run cargo fmt before a commit: merged into memory_summary.md",
     );
+}
+
+#[test]
+fn what_the_person_took_away_is_never_retired() {
+    let mut story = Story::new(
+        "## General Tips\n\n- indent this project with tabs [ad-hoc note]\n- branches are named after tickets\n",
+        "## General Tips\n\n",
+    );
+    story.withhold("Indent this project with tabs");
+    for text in [
+        "indent this project with tabs",
+        "branches are named after tickets",
+    ] {
+        let reason = "a person took it away".to_owned();
+        story.retired.push((text.to_owned(), reason));
+    }
+    story.check(
+        "indent this project with tabs [ad-hoc note]: the person took it away; \
+         branches are named after tickets: retired: a person took it away",
+    );
+}
+
+#[test]
+fn what_the_person_took_away_is_in_no_limit() {
+    let told = |withheld: &[&str], old: &str, new: &str| {
+        let mut story = Story::new(&format!("{TIPS}{old}"), &format!("{TIPS}{new}"));
+        for text in withheld {
+            story.withhold(text);
+        }
+        let (losses, limits) = (story.losses(), GuardLimits::default());
+        let (old, new) = (story.old.len(), story.new.len());
+        verdict(&losses, old, new, true, &[], &limits).len()
+    };
+    let all =
+        "- indent with tabs here\n- branches bear ticket numbers\n- deploys need two reviews\n";
+    let texts = [
+        "indent with tabs here",
+        "branches bear ticket numbers",
+        "deploys need two reviews",
+    ];
+    assert_eq!(
+        told(&texts, all, ""),
+        0,
+        "an empty memory may be the person's wish"
+    );
+    assert_eq!(told(&texts[..2], all, "- deploys need two reviews\n"), 0);
+    assert_ne!(told(&texts[..2], all, "- something else altogether\n"), 0);
+    assert_ne!(told(&[], all, "- deploys need two reviews\n"), 0);
 }
 
 #[test]
@@ -285,6 +336,7 @@ struct Story {
     notes: Vec<(TreePath, String)>,
     gone_notes: Vec<String>,
     retired: Vec<(String, String)>,
+    withheld: Vec<Withheld>,
 }
 
 impl Story {
@@ -304,6 +356,7 @@ impl Story {
             notes: Vec::new(),
             gone_notes: Vec::new(),
             retired: Vec::new(),
+            withheld: Vec::new(),
         }
     }
 
@@ -314,6 +367,15 @@ impl Story {
     fn recap(&mut self, name: &str, text: &str) {
         let path = path(&format!("rollout_summaries/{name}"));
         self.recaps.insert(path, text.to_owned());
+    }
+
+    fn withhold(&mut self, text: &str) {
+        self.withheld.push(Withheld {
+            id: self.withheld.len().to_string(),
+            reason: WithheldReason::Edited,
+            since: Timestamp::from_seconds(1_770_000_000),
+            what: WithheldWhat::Entry(shingles::hash_entry([7; 16], text)),
+        });
     }
 
     fn losses(&self) -> Vec<super::Loss> {
@@ -328,6 +390,7 @@ impl Story {
             fresh_notes: &self.notes,
             gone_notes: &self.gone_notes,
             retired: &self.retired,
+            withheld: &self.withheld,
         })
     }
 

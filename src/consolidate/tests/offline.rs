@@ -146,6 +146,71 @@ fn many_new_sessions_may_push_old_topics_out_of_the_summary() {
     }
 }
 
+#[test]
+fn a_person_may_delete_as_many_lines_as_they_like() {
+    for version in MemoryVersion::ALL {
+        let mut sandbox = offline(version);
+        for n in 1..=16 {
+            let subject = SUBJECTS[usize::from(n) - 1];
+            let wish = format!("From now on keep the {subject} in its own file");
+            let body = REFUNDS.replace("From now on run cargo fmt before you commit", &wish);
+            extract(
+                &sandbox,
+                n,
+                i64::from(n),
+                &body.replace("refund sign", subject),
+            );
+        }
+        sandbox.run_done();
+        let start = sandbox.head().to_string();
+        let summary = sandbox.read("memory_summary.md");
+        let is_wish = |line: &&str| line.contains("From now on keep the");
+        let wishes = summary.lines().filter(is_wish).count();
+        assert!(wishes > 10, "{summary}");
+        let kept = summary.lines().filter(|line| !is_wish(line));
+        let kept: String = kept.map(|line| format!("{line}\n")).collect();
+        sandbox.write("memory_summary.md", &kept);
+        sandbox.run_done();
+        assert!(
+            !sandbox
+                .read("memory_summary.md")
+                .contains("From now on keep")
+        );
+        sandbox.run_idle();
+
+        // A reset brings the lines back into the tree, and lifts nothing.
+        sandbox.git(&["reset", "-q", "--hard", &start]);
+        sandbox.note("2025-12-01T10-00-00-tabs", "Indent with tabs.");
+        sandbox.run_done();
+        assert!(
+            sandbox
+                .read("memory_summary.md")
+                .contains("Indent with tabs")
+        );
+        sandbox.run_idle();
+    }
+}
+
+/// Sixteen things that share no words.
+const SUBJECTS: [&str; 16] = [
+    "parser grammar",
+    "colour palette",
+    "billing ledger",
+    "weather widget",
+    "search index",
+    "kernel module",
+    "mail template",
+    "audio mixer",
+    "garden planner",
+    "chess engine",
+    "map renderer",
+    "queue worker",
+    "font loader",
+    "tax table",
+    "robot arm",
+    "login page",
+];
+
 fn offline(version: MemoryVersion) -> Sandbox {
     let mut sandbox = Sandbox::of(version);
     sandbox.script(|request| Offline.consolidate(request));
