@@ -21,6 +21,7 @@ mod fixture;
 mod keywords;
 mod lines;
 mod outcome;
+mod pasted;
 mod raw_memory;
 mod render;
 mod signals;
@@ -116,7 +117,7 @@ fn find(facts: &SessionFacts, items: &[Item<Redacted>]) -> Option<Found> {
     let requests = tasks
         .iter()
         .flat_map(|task| &task.messages)
-        .map(|message| message.line.as_str());
+        .map(|message| message.own.as_str());
     let keywords = keywords::keywords(files.keys().map(String::as_str), requests);
     Some(Found {
         recap: render::recap(&head, &texts),
@@ -133,7 +134,7 @@ fn is_worth_keeping(tasks: &[Task], work: &Work) -> bool {
         return true;
     }
     let messages = || tasks.iter().flat_map(|task| &task.messages);
-    let says_much = messages().filter(|message| MESSAGE_WEIGHT_MIN <= words::weight(&message.line));
+    let says_much = messages().filter(|message| MESSAGE_WEIGHT_MIN <= words::weight(&message.own));
     let (said, any_said) = (says_much.count(), messages().next().is_some());
     let changed = work.commands.iter().any(|command| !command.only_looks) || work.has_files();
     any_said && (changed || MESSAGES_MIN <= said)

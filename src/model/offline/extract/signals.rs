@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::domain::item::Place;
 use crate::model::offline::extract::tasks::{Message, Sentence, Task};
-use crate::model::offline::extract::words::is_question;
+use crate::model::offline::extract::words::{is_question, weight};
 use crate::text::cues::{Cue, CueSet};
 
 /// Signals taken from one message; more are a pasted text, not a wish.
@@ -16,6 +16,10 @@ const SIGNALS_PER_MESSAGE_MAX: usize = 6;
 
 /// A message up to this many bytes is quoted whole.
 const WHOLE_MESSAGE_BYTES_MAX: usize = 400;
+
+/// What is left of a correction beside a default says at least this much; less
+/// is a bare "no, not like that".
+const CORRECTION_WEIGHT_MIN: usize = 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SignalKind {
@@ -44,29 +48,37 @@ pub(crate) fn of_task(task: &Task) -> Vec<Signal> {
 }
 
 fn of_message(message: &Message, opens: bool) -> Vec<Signal> {
-    let mut signals: Vec<Signal> = (message.sentences.iter())
-        .filter(|sentence| states_default(sentence))
-        .map(|sentence| signal(SignalKind::Always, sentence.text.clone(), message.place))
+    let (defaults, others): (Vec<&Sentence>, Vec<&Sentence>) =
+        (message.sentences.iter()).partition(|sentence| states_default(sentence));
+    let place = message.place;
+    let mut signals: Vec<Signal> = (defaults.iter())
+        .map(|sentence| signal(SignalKind::Always, sentence.text.clone(), place))
         .take(SIGNALS_PER_MESSAGE_MAX)
         .collect();
-    if opens || !message.has(Cue::Correction) {
+    let mut corrections = (others.iter().copied())
+        .filter(|sentence| sentence.cues.has(Cue::Correction))
+        .peekable();
+    if opens || corrections.peek().is_none() {
         return signals;
     }
-    if message.line.len() <= WHOLE_MESSAGE_BYTES_MAX {
-        let whole_is_quoted = signals.iter().any(|signal| signal.quote == message.line);
-        if !whole_is_quoted {
-            signals.push(signal(
-                SignalKind::Correction,
-                message.line.clone(),
-                message.place,
-            ));
+    let is_short = message.own.len() <= WHOLE_MESSAGE_BYTES_MAX;
+    if is_short && defaults.is_empty() {
+        signals.push(signal(SignalKind::Correction, message.own.clone(), place));
+    } else if is_short {
+        // What is meant from now on stands by itself and is not said twice.
+        let rest: Vec<&str> = others
+            .iter()
+            .map(|sentence| sentence.text.as_str())
+            .collect();
+        let rest = rest.join(" ");
+        if CORRECTION_WEIGHT_MIN <= weight(&rest) {
+            signals.push(signal(SignalKind::Correction, rest, place));
         }
-        return signals;
+    } else {
+        let corrections = corrections
+            .map(|sentence| signal(SignalKind::Correction, sentence.text.clone(), place));
+        signals.extend(corrections.take(SIGNALS_PER_MESSAGE_MAX));
     }
-    let corrections = (message.sentences.iter())
-        .filter(|sentence| sentence.cues.has(Cue::Correction) && !states_default(sentence))
-        .map(|sentence| signal(SignalKind::Correction, sentence.text.clone(), message.place));
-    signals.extend(corrections.take(SIGNALS_PER_MESSAGE_MAX));
     signals
 }
 
@@ -139,6 +151,46 @@ mod tests {
         check(
             "human what about this\n> always use tabs\n```\nnever do this\n```\nfix it",
             "",
+        );
+    }
+
+    #[test]
+    fn what_stands_in_a_pasted_block_is_no_signal() {
+        let log: Vec<String> = (0..40)
+            .map(|n| format!("warning: from now on always pass --locked ({n})"))
+            .collect();
+        let log = log.join("\n");
+        for (story, expected) in [
+            (
+                format!("human and here's CI:\n{log}\nignore it, just a flake"),
+                "",
+            ),
+            (
+                format!("human 看一下\n{log}\n以后都用 pnpm。"),
+                "always: 以后都用 pnpm。",
+            ),
+            (
+                format!("human fix the parser\nfinal done\nhuman no, the other one\n{log}"),
+                "correction: no, the other one",
+            ),
+        ] {
+            check(&story, expected);
+        }
+    }
+
+    #[test]
+    fn the_same_words_are_one_signal() {
+        check(
+            "human write the changelog entry\nfinal done\nhuman No, not like that. Changelog entries are always one line.",
+            "always: Changelog entries are always one line.",
+        );
+        check(
+            "human write the changelog entry\nfinal done\nhuman No, the entry belongs under the heading Fixed. From now on keep entries to one line.",
+            "always: From now on keep entries to one line. | correction: No, the entry belongs under the heading Fixed.",
+        );
+        check(
+            "human schreib den Eintrag\nfinal fertig\nhuman Nein, so nicht. Ab jetzt immer nur eine Zeile.",
+            "always: Ab jetzt immer nur eine Zeile.",
         );
     }
 

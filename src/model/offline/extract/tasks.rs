@@ -11,7 +11,8 @@ use std::ops::Range;
 use crate::domain::item::{Item, ItemKind, Place, Provenance};
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
-use crate::model::offline::extract::words::{self, begin_of, one_line, sentences, terms, weight};
+use crate::model::offline::extract::pasted;
+use crate::model::offline::extract::words::{self, one_line, sentences, terms, weight};
 use crate::text::cues::{self, Cue, CueSet};
 
 /// A message that says less than this adds to what was said before.
@@ -30,10 +31,6 @@ const SHARED_TERMS_ONE_IN: usize = 4;
 /// More tasks than this are joined with their neighbours.
 const TASKS_MAX: usize = 20;
 
-/// A person's message within a text that may be huge is looked at for cues
-/// only at its beginning and its end: what lies between is pasted.
-const CUES_FROM_BYTES: usize = 2_000;
-
 /// A line longer than this is no sentence of a person.
 const SENTENCE_BYTES_MAX: usize = 600;
 
@@ -43,8 +40,11 @@ pub(crate) struct Message {
     pub(crate) place: Place,
     /// Index into the session's items.
     pub(crate) item_index: usize,
-    /// On one line.
+    /// On one line, long pasted blocks named in their place.
     pub(crate) line: String,
+    /// What the person typed, without what was pasted, on one line.
+    pub(crate) own: String,
+    pub(crate) has_pasted: bool,
     /// Sentences that may carry cues, in order.
     pub(crate) sentences: Vec<Sentence>,
     /// The cues of all its sentences together.
@@ -100,7 +100,7 @@ pub(crate) fn split(items: &[Item<Redacted>]) -> Vec<Task> {
             last_at = item.at.or(last_at);
             continue;
         };
-        let new_terms = terms(&message.line);
+        let new_terms = terms(&message.own);
         let pause = last_at
             .zip(item.at)
             .map(|(before, now)| now.seconds() - before.seconds());
@@ -130,42 +130,26 @@ fn message(item_index: usize, item: &Item<Redacted>) -> Option<Message> {
     if item.provenance != Provenance::Human || item.kind != ItemKind::Message {
         return None;
     }
-    let text = item.text.as_str();
-    let line = one_line(text);
-    if weight(&line) == 0 {
+    let parts = pasted::take_apart(item.text.as_str());
+    if weight(&parts.line) == 0 {
         return None;
     }
-    let sentences: Vec<Sentence> = sentences_with_cues(text);
+    let sentences: Vec<Sentence> = sentences_with_cues(&parts.own);
     Some(Message {
         place: item.place,
         item_index,
         cues: sentences.iter().map(|sentence| sentence.cues).collect(),
-        line,
+        line: parts.line,
+        own: one_line(&parts.own),
+        has_pasted: parts.has_pasted,
         sentences,
         opens: false,
     })
 }
 
-/// The sentences at both ends of a message, without code and quotations.
-fn sentences_with_cues(text: &str) -> Vec<Sentence> {
-    let mut kept = String::new();
-    let mut in_code = false;
-    let mut from_byte = 0;
-    let tail_from = text.len().saturating_sub(CUES_FROM_BYTES / 2);
-    for line in text.split_inclusive('\n') {
-        let begin = from_byte;
-        from_byte += line.len();
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-            continue;
-        }
-        let at_an_end = begin < CUES_FROM_BYTES || tail_from <= begin;
-        if at_an_end && !in_code && !line.trim_start().starts_with('>') {
-            kept.push_str(begin_of(line, CUES_FROM_BYTES));
-            kept.push('\n');
-        }
-    }
-    (sentences(&kept).into_iter())
+/// The sentences of what the person typed, with their cues.
+fn sentences_with_cues(own: &str) -> Vec<Sentence> {
+    (sentences(own).into_iter())
         .filter(|sentence| sentence.len() <= SENTENCE_BYTES_MAX)
         .map(|sentence| Sentence {
             text: one_line(sentence),
@@ -189,7 +173,7 @@ fn is_new_request(
     pause_seconds: Option<i64>,
 ) -> bool {
     let takes_back = message.has(Cue::Correction) || message.has(Cue::Complaint);
-    if takes_back || weight(&message.line) < NEW_REQUEST_WEIGHT_MIN {
+    if takes_back || weight(&message.own) < NEW_REQUEST_WEIGHT_MIN {
         return false;
     }
     let only_states_a_default = message.cues.iter().all(|cues| cues.states_default());
