@@ -8,6 +8,7 @@
 //!
 //! Staging is private and thrown away after a crash, so nothing is flushed.
 
+use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::domain::item::Trust;
@@ -17,7 +18,7 @@ use crate::domain::path::{
     EXTENSIONS, FileKind, HANDBOOK, NOTES, RAW_MEMORIES, RECAPS, SUMMARY, TreePath,
 };
 use crate::domain::recap::Recap;
-use crate::domain::text::Raw;
+use crate::domain::text::{Raw, Redacted};
 use crate::domain::version::MemoryVersion;
 use crate::model::offline::consolidate::{
     Before, NoteInput, OfflineInputs, OfflineOutput, RecapInput, RemovedNote, RemovedRecap,
@@ -57,7 +58,7 @@ pub(crate) fn work(request: &ConsolidationRequest<'_>) -> Result<WorkerReport, M
         words: output.words,
         retired: retired.collect(),
         unmatched_notes: output.unmatched_notes,
-        forgotten: forgotten.map(|text| text.into_string()).collect(),
+        forgotten: forgotten.map(Redacted::into_string).collect(),
         tokens: Tokens::default(),
     })
 }
@@ -233,7 +234,7 @@ fn files(staging: &Path, folder: &str) -> Result<Vec<(TreePath, String)>, FsErro
             continue;
         };
         let path = TreePath::parse(&format!("{folder}/{name}"));
-        let Some(path) = path.filter(|path| path.as_str().ends_with(".md")) else {
+        let Some(path) = path.filter(|_| entry.path.extension() == Some(OsStr::new("md"))) else {
             continue;
         };
         if let Some(text) = read(staging, path.as_str())? {

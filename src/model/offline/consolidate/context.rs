@@ -16,9 +16,10 @@ use crate::model::offline::consolidate::notes_apply::{
     self, Change, ForeignEntry, NoteEffects, PreparedNote,
 };
 use crate::model::offline::consolidate::outline::{self, Block, Section};
-use crate::model::offline::consolidate::ranking;
+use crate::model::offline::consolidate::ranking::{self, Candidates};
 use crate::model::offline::consolidate::tokens::{Features, common, folded};
 use crate::model::offline::consolidate::{Before, OfflineInputs, RetireReason};
+use crate::text::pointers::Target;
 
 /// Who answers for an entry of the head tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +55,8 @@ pub(super) struct Context<'a> {
     /// Folded texts that a person wrote, by file.
     person: BTreeMap<&'static str, HashSet<String>>,
     staged: Cited,
+    /// What the summary could say, from the old and the new facts.
+    pub(super) candidates: [Candidates; 2],
     notes: Vec<PreparedNote>,
     gone_notes: Vec<PreparedNote>,
 }
@@ -73,23 +76,22 @@ impl<'a> Context<'a> {
             .map(|one| (&one.path, &one.recap))
             .collect();
         let mut new = facts::gather(&now, &inputs.resources, &gate);
-        let resources_before: Vec<_> = inputs
-            .resources
-            .iter()
-            .filter(|one| !one.is_new)
-            .cloned()
-            .collect();
-        let mut old = facts::gather(&recaps_before(inputs), &resources_before, &gate);
+        let mut old = if has_same_sources(inputs) {
+            new.clone()
+        } else {
+            let resources = inputs.resources.iter().filter(|one| !one.is_new);
+            let resources: Vec<_> = resources.cloned().collect();
+            facts::gather(&recaps_before(inputs), &resources, &gate)
+        };
         let prepare = |(note, is_new): (&Note, bool)| PreparedNote::new(note, is_new, &gate);
         let notes: Vec<_> = notes_now(inputs).map(prepare).collect();
         let notes_before: Vec<_> = notes_before(inputs)
             .map(|note| prepare((note, false)))
             .collect();
         let version = inputs.version;
-        let known_summary =
-            [&old, &new].map(|facts| ranking::candidates(facts, version).first_lines());
+        let bare = [&old, &new].map(|facts| ranking::candidates(facts, version));
         let mut context = Self {
-            known_summary: known_summary.into_iter().flatten().collect(),
+            known_summary: bare.iter().flat_map(Candidates::first_lines).collect(),
             known: known_texts(&[&old, &new], notes.iter().chain(&notes_before)),
             person: person_texts(inputs),
             staged: staged(inputs),
@@ -99,6 +101,7 @@ impl<'a> Context<'a> {
             inputs,
             head_handbook,
             head_summary,
+            candidates: [Candidates::default(), Candidates::default()],
             old: Facts::default(),
             new: Facts::default(),
             effects: NoteEffects::default(),
@@ -108,11 +111,11 @@ impl<'a> Context<'a> {
         let foreign = context.foreign_entries();
         context.effects = notes_apply::apply(&mut new, &notes, &foreign);
         notes_apply::apply(&mut old, &notes_before, &[]);
+        context.candidates = bare;
         if !notes.is_empty() || !notes_before.is_empty() {
-            for facts in [&old, &new] {
-                context
-                    .known_summary
-                    .extend(ranking::candidates(facts, version).first_lines());
+            context.candidates = [&old, &new].map(|facts| ranking::candidates(facts, version));
+            for candidates in &context.candidates {
+                context.known_summary.extend(candidates.first_lines());
             }
         }
         context.old = old;
@@ -135,6 +138,7 @@ impl<'a> Context<'a> {
         ] {
             visit_all(head, &mut |block| {
                 stays &= self.fate(file, block) == Fate::Stays
+                    && self.with_live_pointers(file, block) == *block;
             });
         }
         stays
@@ -193,6 +197,23 @@ impl<'a> Context<'a> {
             return goes(RetireReason::Unsupported);
         }
         Fate::Stays
+    }
+
+    /// A block of another worker without references to what is gone: they
+    /// become plain words. A person's block is as it is.
+    pub(super) fn with_live_pointers(&self, file: &str, block: &Block) -> Block {
+        let is_dead = |target: &Target| match target {
+            Target::Recap(name) => !self.staged.files.contains(name),
+            Target::Thread(id) => !self.staged.threads.contains(id),
+        };
+        let text = line::made_plain(&block.text, &is_dead);
+        if text == block.text || self.is_person(file, &block.text) {
+            return block.clone();
+        }
+        Block {
+            text,
+            ..block.clone()
+        }
     }
 
     fn blocks(&self, block: &Block) -> bool {
@@ -261,7 +282,7 @@ impl<'a> Context<'a> {
         };
         let mut has = false;
         visit_claims(head, &mut |block| {
-            has |= self.origin(file, block) == Origin::Foreign
+            has |= self.origin(file, block) == Origin::Foreign;
         });
         has
     }
@@ -321,6 +342,13 @@ fn visit_all<'s>(section: &'s Section, visit: &mut impl FnMut(&'s Block)) {
 /// Whether a first-level heading opens a task group.
 pub(super) fn is_group_title(title: &str) -> bool {
     title.to_lowercase().starts_with("task group")
+}
+
+/// Recaps and resources are all as the last baseline consumed them.
+fn has_same_sources(inputs: &OfflineInputs) -> bool {
+    inputs.recaps.iter().all(|one| one.before == Before::Same)
+        && inputs.removed_recaps.is_empty()
+        && inputs.resources.iter().all(|one| !one.is_new)
 }
 
 fn recaps_before(inputs: &OfflineInputs) -> Vec<(&TreePath, &Recap)> {

@@ -36,9 +36,21 @@ pub(super) fn clean(text: &str) -> String {
 /// `text` with what looks like a reference to a session, recap, task or note
 /// made plain by a backslash. Copied words cite nothing; only the rules do.
 pub(super) fn without_pointers(text: &str) -> String {
+    let out = made_plain(text, &|_| true);
+    escape(
+        &escape(&escape(&out, "[Task "), "(extensions/ad_hoc/notes"),
+        "-hoc note]",
+    )
+}
+
+/// `text` with the references that `is_plain` names made plain.
+pub(super) fn made_plain(text: &str, is_plain: &dyn Fn(&Target) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
     for pointer in pointers::find(text) {
+        if !is_plain(&pointer.target) {
+            continue;
+        }
         // Behind the first letter or digit a backslash shows nothing in
         // Markdown when it stands before `_`, `-` or `/`.
         let inside = &text[pointer.bytes.clone()];
@@ -51,10 +63,7 @@ pub(super) fn without_pointers(text: &str) -> String {
         at = mark;
     }
     out.push_str(&text[at..]);
-    escape(
-        &escape(&escape(&out, "[Task "), "(extensions/ad_hoc/notes"),
-        "-hoc note]",
-    )
+    out
 }
 
 /// A backslash before each `marker` that has none yet.
@@ -157,7 +166,7 @@ pub(super) fn without_evidence(text: &str) -> String {
         if is_place {
             out.push_str(rest[..open].trim_end());
         } else {
-            out.push_str(&rest[..open + "(line".len() + close + 1]);
+            out.push_str(&rest[..=open + "(line".len() + close]);
         }
         rest = &after[close + 1..];
     }
@@ -261,10 +270,12 @@ pub(super) fn change_references(bullet: &str, change: impl Fn(u32) -> Option<u32
                 out.push_str(rest[..open].trim_end());
             } else {
                 out.push_str(&rest[..open]);
-                out.push_str(&format!("[{}]", kept.join(", ")));
+                out.push('[');
+                out.push_str(&kept.join(", "));
+                out.push(']');
             }
         } else {
-            out.push_str(&rest[..open + 1 + close + 1]);
+            out.push_str(&rest[..=open + 1 + close]);
         }
         rest = &after[close + 1..];
     }

@@ -16,6 +16,7 @@ mod gate;
 mod handbook;
 mod labels;
 mod line;
+mod note_text;
 mod notes_apply;
 mod outline;
 mod ranking;

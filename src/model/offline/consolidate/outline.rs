@@ -15,7 +15,7 @@ pub(super) struct Section {
     /// The heading line, word for word; empty for the file itself.
     pub(super) heading: String,
     pub(super) blocks: Vec<Block>,
-    pub(super) children: Vec<Section>,
+    pub(super) children: Vec<Self>,
 }
 
 /// A bullet with what is nested below it, or a paragraph.

@@ -47,7 +47,7 @@ const PROFILE_STARTS: [&str; 5] = [
 pub(super) const ALSO: &str = "- Also in memory: ";
 
 /// Everything the summary could say.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Candidates {
     pub(super) profile: Vec<String>,
     pub(super) preferences: Vec<Line>,
@@ -149,6 +149,12 @@ fn recent_days(groups: &[&Group]) -> BTreeSet<String> {
 type RankedTopic = (Reverse<Timestamp>, ThreadId, Topic);
 
 fn task_topics(group: &Group, scope: usize, recent: &BTreeSet<String>) -> Vec<RankedTopic> {
+    let mut by_task: BTreeMap<usize, Vec<&Statement>> = BTreeMap::new();
+    for one in learnings(group) {
+        one.tasks
+            .iter()
+            .for_each(|task| by_task.entry(*task).or_default().push(one));
+    }
     let mut topics = Vec::new();
     for (index, task) in group.tasks.iter().enumerate() {
         let Some(newest) = task.sources.iter().max() else {
@@ -167,7 +173,7 @@ fn task_topics(group: &Group, scope: usize, recent: &BTreeSet<String>) -> Vec<Ra
             let all = line::shorten(&task.keywords.join(", "), KEYWORDS_BYTES_MAX);
             let below = desc(&title, task);
             levels.push(format!("- {title}: {all}\n{below}"));
-            add_learnings(&mut levels, group, &|one| one.tasks.contains(&index));
+            add_learnings(&mut levels, by_task.get(&index).map_or(&[], Vec::as_slice));
         }
         let mut cited = Cited::default();
         for source in &task.sources {
@@ -195,6 +201,12 @@ fn recap_topics(group: &Group, scope: usize, recent: &BTreeSet<String>) -> Vec<R
             by_recap.entry(source).or_default().push(task);
         }
     }
+    let mut by_thread: BTreeMap<&ThreadId, Vec<&Statement>> = BTreeMap::new();
+    for one in learnings(group) {
+        one.threads
+            .iter()
+            .for_each(|thread| by_thread.entry(thread).or_default().push(one));
+    }
     let mut topics = Vec::new();
     for (source, tasks) in by_recap {
         let day = source.updated_at.date();
@@ -209,7 +221,10 @@ fn recap_topics(group: &Group, scope: usize, recent: &BTreeSet<String>) -> Vec<R
             if let Some(task) = tasks.first() {
                 levels.push(format!("{first}\n{}", desc(&sentence, task)));
             }
-            add_learnings(&mut levels, group, &|one| one.threads.contains(thread));
+            add_learnings(
+                &mut levels,
+                by_thread.get(thread).map_or(&[], Vec::as_slice),
+            );
         } else {
             let short = line::shorten(&sentence, TITLE_BYTES_MAX);
             levels.push(format!("- {short} — {RECAPS}/{file}"));
@@ -246,22 +261,7 @@ fn desc(title: &str, task: &Task) -> String {
 }
 
 /// One more level with the newest things learned, if there are any.
-fn add_learnings(
-    levels: &mut Vec<String>,
-    group: &Group,
-    is_of_topic: &dyn Fn(&Statement) -> bool,
-) {
-    let is_learned = |one: &&Statement| {
-        !one.is_external && one.kind != Kind::Preference && one.note.is_none() && is_of_topic(one)
-    };
-    let mut learned: Vec<&Statement> = group.statements.iter().filter(is_learned).collect();
-    learned.sort_by_key(|one| {
-        (
-            one.kind == Kind::Said,
-            Reverse(one.newest_at),
-            one.text.clone(),
-        )
-    });
+fn add_learnings(levels: &mut Vec<String>, learned: &[&Statement]) {
     let Some(mut text) = levels.last().cloned().filter(|_| !learned.is_empty()) else {
         return;
     };
@@ -270,6 +270,21 @@ fn add_learnings(
         text.push_str(&line::shorten(&one.text, LEARNING_BYTES_MAX));
     }
     levels.push(text);
+}
+
+/// What can be told below a topic, the best first. Preferences and notes have
+/// lines of their own.
+fn learnings(group: &Group) -> Vec<&Statement> {
+    let is_learned =
+        |one: &&Statement| !one.is_external && one.kind != Kind::Preference && one.note.is_none();
+    let mut learned: Vec<&Statement> = group.statements.iter().filter(is_learned).collect();
+    learned.sort_by(|left, right| {
+        let rank = |one: &Statement| (one.kind == Kind::Said, Reverse(one.newest_at));
+        rank(left)
+            .cmp(&rank(right))
+            .then_with(|| left.text.cmp(&right.text))
+    });
+    learned
 }
 
 /// A statement with what it is ranked by.
@@ -362,7 +377,9 @@ fn line(one: &Ranked<'_>) -> Line {
         && one.scopes.len() == 1
         && let Some(scope) = one.scopes.first()
     {
-        text.push_str(&format!(" (in {scope})"));
+        text.push_str(" (in ");
+        text.push_str(scope);
+        text.push(')');
     }
     if one.is_from_note {
         text.push(' ');

@@ -12,7 +12,7 @@
 //! pair: two sets that are that alike share at least one of the few rarest
 //! tokens of either (prefix filtering), so only those are posted and looked up.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -56,7 +56,10 @@ impl Features {
     pub(super) fn of(text: &str) -> Self {
         let folded_text = fold(text);
         let words = words(&folded_text);
-        let mut tokens: Vec<u64> = words.iter().flat_map(|word| tokens_of(word)).collect();
+        let mut tokens = Vec::with_capacity(words.len());
+        for word in &words {
+            add_tokens(word, &mut tokens);
+        }
         tokens.sort_unstable();
         tokens.dedup();
         Self {
@@ -73,6 +76,7 @@ impl Features {
             return true;
         }
         self.tokens.len().min(other.tokens.len()) >= TOKENS_MIN
+            && !differ_in_size(&self.tokens, &other.tokens)
             && share(&self.tokens, &other.tokens) >= SAME_STATEMENT
             && self.value_set() == other.value_set()
             && shingles::is_negated(&self.folded) == shingles::is_negated(&other.folded)
@@ -105,10 +109,10 @@ impl Features {
     }
 
     fn tokens_without(&self, value: &Value) -> Vec<u64> {
-        let gone: BTreeSet<u64> = words(&value.text)
-            .iter()
-            .flat_map(|word| tokens_of(word))
-            .collect();
+        let mut gone = Vec::new();
+        for word in words(&value.text) {
+            add_tokens(word, &mut gone);
+        }
         let mut left = self.tokens.clone();
         left.retain(|token| !gone.contains(token));
         left
@@ -169,6 +173,13 @@ pub(super) fn share(left: &[u64], right: &[u64]) -> f64 {
     common as f64 / all as f64
 }
 
+/// Whether two sets are so unequal in size that their share must be below
+/// [`SAME_STATEMENT`]: five to four is the limit.
+fn differ_in_size(left: &[u64], right: &[u64]) -> bool {
+    let (short, long) = (left.len().min(right.len()), left.len().max(right.len()));
+    short * 5 < long * 4
+}
+
 /// Tokens that two sorted sets have in common.
 pub(super) fn common(left: &[u64], right: &[u64]) -> usize {
     let (mut i, mut j, mut common) = (0, 0, 0);
@@ -207,23 +218,24 @@ fn words(folded: &str) -> Vec<&str> {
 }
 
 /// A word is one token; a run of a script without spaces is its pairs.
-fn tokens_of(word: &str) -> Vec<u64> {
-    if !word.contains(is_unspaced) {
-        return vec![hash(word)];
+fn add_tokens(word: &str, tokens: &mut Vec<u64>) {
+    if word.is_ascii() || !word.contains(is_unspaced) {
+        tokens.push(hash(word));
+        return;
     }
-    let mut tokens = Vec::new();
     for run in runs(word) {
-        let chars: Vec<(usize, char)> = run.char_indices().collect();
-        if chars.len() < 2 || !is_unspaced(chars[0].1) {
+        let mut chars = run.char_indices();
+        let is_spaced = chars.next().is_none_or(|(_, first)| !is_unspaced(first));
+        let mut start = 0;
+        let Some((mut middle, _)) = chars.next().filter(|_| !is_spaced) else {
             tokens.push(hash(run));
             continue;
-        }
-        for pair in chars.windows(2) {
-            let end = pair[1].0 + pair[1].1.len_utf8();
-            tokens.push(hash(&run[pair[0].0..end]));
+        };
+        for (end, _) in chars.chain([(run.len(), ' ')]) {
+            tokens.push(hash(&run[start..end]));
+            (start, middle) = (middle, end);
         }
     }
-    tokens
 }
 
 /// Splits a word where its script changes between spaced and unspaced.
@@ -252,18 +264,15 @@ fn hash(token: &str) -> u64 {
 
 fn values(folded: &str) -> Vec<Value> {
     let mut values = Vec::new();
-    let mut run = String::new();
-    let mut run_at = 0;
+    // Byte and character place where the run of visible ASCII began.
+    let mut run: Option<(usize, usize)> = None;
     // One more character than there are ends the last run.
-    for (at, c) in folded.chars().chain([' ']).enumerate() {
+    let ends = [(folded.len(), ' ')];
+    for (at, (byte, c)) in folded.char_indices().chain(ends).enumerate() {
         if c.is_ascii_graphic() {
-            if run.is_empty() {
-                run_at = at;
-            }
-            run.push(c);
-        } else if !run.is_empty() {
-            values.extend(value(&run, run_at));
-            run.clear();
+            run.get_or_insert((byte, at));
+        } else if let Some((start, started_at)) = run.take() {
+            values.extend(value(&folded[start..byte], started_at));
         }
     }
     values
@@ -271,8 +280,8 @@ fn values(folded: &str) -> Vec<Value> {
 
 fn value(run: &str, at: usize) -> Option<Value> {
     let text = run.trim_matches(|c: char| !c.is_ascii_alphanumeric() && !"/-~$@#".contains(c));
-    let has_digit = text.contains(|c: char| c.is_ascii_digit());
-    let is_code = text.contains(['/', '_', '=', '@', '\\', '$', '#'])
+    let has_digit = text.bytes().any(|byte| byte.is_ascii_digit());
+    let is_code = text.bytes().any(|byte| b"/_=@\\$#".contains(&byte))
         || text.contains("::")
         || text.starts_with('-')
         || has_inner_dot(text);
@@ -329,16 +338,15 @@ impl NearIndex {
     /// Indexes of texts above the threshold, with their shares: the most
     /// alike first, the earlier first among equals.
     pub(super) fn near(&self, features: &Features) -> Vec<usize> {
-        let mut found: BTreeMap<usize, f64> = BTreeMap::new();
+        let mut found: Vec<usize> = Vec::new();
         for token in self.prefix(&features.tokens) {
-            for index in self.posted.get(&token).into_iter().flatten() {
-                if !found.contains_key(index) {
-                    found.insert(*index, share(&features.tokens, &self.sets[*index]));
-                }
-            }
+            found.extend(self.posted.get(&token).into_iter().flatten());
         }
+        found.sort_unstable();
+        found.dedup();
         let mut near: Vec<(usize, f64)> = found
             .into_iter()
+            .map(|index| (index, share(&features.tokens, &self.sets[index])))
             .filter(|(_, share)| *share >= self.threshold)
             .collect();
         near.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));

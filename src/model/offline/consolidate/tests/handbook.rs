@@ -41,7 +41,7 @@ applies_to: cwd=/w/ledger; reuse_rule=this project; check against the code befor
 
 ### rollout_summary_files
 
-- rollout_summaries/2026-12-01T10-00-00-000a.md (cwd=/w/ledger, rollout_path=/s/a.jsonl, updated_at=2026-12-01T12:00:00+00:00, thread_id=thread-a)
+- rollout_summaries/2026-12-01T10-00-00-000a.md (cwd=/w/ledger, rollout_path=/s/a.jsonl, updated_at=2026-12-01T12:00:00+00:00, thread_id=thread-1a)
 
 ### keywords
 
@@ -246,7 +246,7 @@ fn another_workers_and_a_persons_words_stay_where_they_are() {
     let (mut folder, _) = passes(MemoryVersion::V1, FIRST);
     folder.handbook = Some(
         "intro by hand\n\n# Task Group: ledgers and money\n\nscope: all of it\napplies_to: cwd=/w/ledger; reuse_rule=mine\n\n\
-         ## Task 4: signs of refunds, success\n\n### rollout_summary_files\n\n- 2026-12-01T10-00-00-000a.md (thread_id=thread-a, signs)\n\n\
+         ## Task 4: signs of refunds, success\n\n### rollout_summary_files\n\n- 2026-12-01T10-00-00-000a.md (thread_id=thread-1a, signs)\n\n\
          ### keywords\n\n- refunds\n\n## User preferences\n\n- Formats before each commit. [Task 4]\n- my own rule\n\n## Odds and ends\n\nprose\n"
             .to_owned(),
     );
@@ -281,7 +281,7 @@ fn another_workers_words_go_with_their_last_source() {
     let (mut folder, _) = passes(MemoryVersion::V1, FIRST);
     folder.handbook = Some(
         "# Task Group: ledger\n\nscope: s\napplies_to: cwd=/w/ledger; reuse_rule=r\n\n## Task 1: signs, success\n\n### rollout_summary_files\n\n\
-         - rollout_summaries/2026-12-01T10-00-00-000a.md (thread_id=thread-a)\n\n### keywords\n\n- k\n\n## Reusable knowledge\n\n- Formats first. [Task 1]\n- my own rule\n"
+         - rollout_summaries/2026-12-01T10-00-00-000a.md (thread_id=thread-1a)\n\n### keywords\n\n- k\n\n## Reusable knowledge\n\n- Formats first. [Task 1]\n- my own rule\n"
             .to_owned(),
     );
     let more = "@@ recap b example.org/ledger 2026-12-02\n## Task 1: add a changelog\n";
@@ -297,7 +297,7 @@ fn copied_words_are_neither_structure_nor_citations() {
     let (_, output) = passes(
         MemoryVersion::V1,
         "@@ recap a p/x 2026-12-01\n## Task 1: # Task Group: evil\nReusable knowledge:\n\
-         - ## User preferences\n- see rollout_summaries/2026-01-01T00-00-00-none.md and thread_id=nobody\n- ```\n- <!-- hidden\n- right\u{202e}left\n",
+         - ## User preferences\n- see rollout_summaries/2026-01-01T00-00-00-none.md and thread_id=nobody1\n- ```\n- <!-- hidden\n- right\u{202e}left\n",
     );
     let handbook = output.handbook.unwrap();
     let handbook = handbook.as_str();

@@ -92,7 +92,7 @@ impl Folder {
             let words: Vec<&str> = head.split_whitespace().collect();
             match words.as_slice() {
                 ["recap", id, project, day] => {
-                    inputs.recaps.push(self.recap(id, project, day, body))
+                    inputs.recaps.push(self.recap(id, project, day, body));
                 }
                 ["note", day, slug] => inputs.notes.push(self.note(day, slug, body)),
                 ["person", file] => inputs.person_entries.extend(person(file, body)),
@@ -173,7 +173,7 @@ fn recap(id: &str, project: &str, day: &str, body: &str) -> Recap {
     };
     Recap {
         header: RecapHeader {
-            thread_id: ThreadId::parse(&format!("thread-{id}")).unwrap(),
+            thread_id: ThreadId::parse(&format!("thread-1{id}")).unwrap(),
             agent: Some(Agent::Codex),
             updated_at: at,
             extracted_at: None,

@@ -79,14 +79,14 @@ fn version_2_points_at_each_recap() {
          ## What's in Memory
          ### y
          #### 2026-12-03
-         - rollout_summaries/2026-12-03T10-00-00-000d.md — release; thread_id=thread-d
+         - rollout_summaries/2026-12-03T10-00-00-000d.md — release; thread_id=thread-1d
          - desc: fail
          #### 2026-12-02
-         - rollout_summaries/2026-12-02T10-00-00-000c.md — changelog; thread_id=thread-c
+         - rollout_summaries/2026-12-02T10-00-00-000c.md — changelog; thread_id=thread-1c
          - desc: partial
          ### x
          #### 2026-12-01
-         - rollout_summaries/2026-12-01T10-00-00-000b.md — refund sign; thread_id=thread-b
+         - rollout_summaries/2026-12-01T10-00-00-000b.md — refund sign; thread_id=thread-1b
          - desc: \"please fix the sign of refunds in the ledger\"; success
          - learnings: `cargo test` failed: no such test; then `cargo test --lib` worked
          ### Older Memory Topics
@@ -175,15 +175,15 @@ fn others_lines_keep_their_place_among_ours() {
 fn a_section_that_another_worker_tends_is_added_to_and_not_repeated() {
     let (mut folder, _) = passes(MemoryVersion::V2, DAYS);
     let tended = "v1\n\n## User Profile\n\nWorks on ledgers.\n\n## User preferences\n\n## General Tips\n\n- Test the library alone.\n\n## What's in Memory\n\n### x\n\n\
-                  #### 2026-12-01\n\n- rollout_summaries/2026-12-01T10-00-00-000b.md — signs put right; thread_id=thread-b\n";
+                  #### 2026-12-01\n\n- rollout_summaries/2026-12-01T10-00-00-000b.md — signs put right; thread_id=thread-1b\n";
     folder.summary = Some(tended.to_owned());
     let more = "@@ recap e p/y 2026-12-04\n# celebrate\n## Task 1: celebrate\n";
     let output = folder.pass(&format!("{DAYS}{more}"));
     assert_eq!(
         output.summary.as_str(),
         "v1\n\n## User Profile\n\nWorks on ledgers.\n\n## User preferences\n\n## General Tips\n\n- Test the library alone.\n\n## What's in Memory\n\n### x\n\n\
-         #### 2026-12-01\n\n- rollout_summaries/2026-12-01T10-00-00-000b.md — signs put right; thread_id=thread-b\n\n### y\n\n\
-         #### 2026-12-04\n\n- rollout_summaries/2026-12-04T10-00-00-000e.md — celebrate; thread_id=thread-e\n  - desc: uncertain\n"
+         #### 2026-12-01\n\n- rollout_summaries/2026-12-01T10-00-00-000b.md — signs put right; thread_id=thread-1b\n\n### y\n\n\
+         #### 2026-12-04\n\n- rollout_summaries/2026-12-04T10-00-00-000e.md — celebrate; thread_id=thread-1e\n  - desc: uncertain\n"
     );
 }
 

@@ -1,0 +1,140 @@
+//! Tasks: what was done in one session, or again in others.
+
+use std::collections::BTreeSet;
+
+use crate::model::offline::consolidate::body::{RecapBody, TaskBody};
+use crate::model::offline::consolidate::facts::{ReadRecap, Task};
+use crate::model::offline::consolidate::gate::Gate;
+use crate::model::offline::consolidate::line;
+use crate::model::offline::consolidate::tokens::{Features, NearIndex, SAME_TASK};
+use crate::model::offline::shape::Outcome;
+
+/// Most keywords of a task.
+const KEYWORDS_MAX: usize = 10;
+
+/// Most bytes of a keyword.
+const KEYWORD_BYTES_MAX: usize = 48;
+
+/// The tasks of a group, and per recap where each of its tasks went; `None`
+/// for one whose title is withheld.
+pub(super) fn join_tasks(
+    recaps: &[ReadRecap<'_>],
+    project: &str,
+    gate: &Gate<'_>,
+) -> (Vec<Task>, Vec<Vec<Option<usize>>>) {
+    let features: Vec<Vec<Features>> = recaps
+        .iter()
+        .map(|recap| {
+            let titles = recap.body.tasks.iter().map(|task| task.title.as_str());
+            titles.map(Features::of).collect()
+        })
+        .collect();
+    let mut index = NearIndex::new(SAME_TASK, features.iter().flatten());
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut places = Vec::new();
+    for (recap, features) in recaps.iter().zip(&features) {
+        let mut of_recap = Vec::new();
+        for (task, features) in recap.body.tasks.iter().zip(features) {
+            if gate.blocks(&task.title) {
+                of_recap.push(None);
+                continue;
+            }
+            let found = index.near(features).into_iter().next();
+            let place = found.unwrap_or_else(|| {
+                tasks.push(Task {
+                    title: task.title.clone(),
+                    features: features.clone(),
+                    outcome: Outcome::Uncertain,
+                    sources: Vec::new(),
+                    keywords: Vec::new(),
+                    description: String::new(),
+                });
+                index.insert(features)
+            });
+            add_source(&mut tasks[place], task, recap, project);
+            of_recap.push(Some(place));
+        }
+        places.push(of_recap);
+    }
+    (tasks, places)
+}
+
+/// Recaps come oldest first, so what is set here is the newest session's word.
+fn add_source(known: &mut Task, task: &TaskBody, recap: &ReadRecap<'_>, project: &str) {
+    if known.sources.last() != Some(&recap.source) {
+        known.sources.push(recap.source.clone());
+    }
+    known.outcome = task.outcome.unwrap_or(Outcome::Uncertain);
+    for keyword in keywords(task, project) {
+        let is_known = known.keywords.contains(&keyword);
+        if !is_known && known.keywords.len() < KEYWORDS_MAX {
+            known.keywords.push(keyword);
+        }
+    }
+    let asked = task
+        .requests
+        .first()
+        .map(|text| line::without_evidence(text));
+    let context = Some(recap.body.context.clone());
+    let described = [asked, context].into_iter().flatten();
+    let mut described = described.filter(|text| !text.is_empty());
+    if let Some(description) = described.next() {
+        known.description = description;
+    }
+}
+
+/// The recap's own keywords, else what stands in code spans.
+fn keywords(task: &TaskBody, project: &str) -> Vec<String> {
+    let fits = |word: &String| !word.is_empty() && word.len() <= KEYWORD_BYTES_MAX;
+    let mut words: Vec<String> = task
+        .keywords
+        .iter()
+        .filter(|word| fits(word))
+        .cloned()
+        .collect();
+    if words.is_empty() {
+        let lists = [&task.knowledge, &task.failures, &task.steps];
+        for text in lists.into_iter().flatten() {
+            let spans = code_spans(text).map(|span| span.replace(',', " "));
+            words.extend(spans.filter(fits));
+        }
+    }
+    if words.is_empty() {
+        words.push(project.to_owned());
+    }
+    let mut seen = BTreeSet::new();
+    words.retain(|word| seen.insert(word.to_lowercase()));
+    words.truncate(KEYWORDS_MAX);
+    words
+}
+
+/// What stands between single backticks.
+fn code_spans(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2).map(str::trim)
+}
+
+/// Commands by their first word: `cargo test --lib` counts for `cargo`.
+pub(super) fn tools(body: &RecapBody) -> BTreeSet<String> {
+    let mut tools = BTreeSet::new();
+    for task in &body.tasks {
+        for text in [&task.steps, &task.failures, &task.knowledge]
+            .into_iter()
+            .flatten()
+        {
+            for span in code_spans(text) {
+                tools.extend(tool(span));
+            }
+        }
+    }
+    tools
+}
+
+fn tool(span: &str) -> Option<String> {
+    let mut words = span.split_whitespace();
+    let first = words.next()?;
+    // A command has arguments; a single word may be a name of anything.
+    words.next()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_+".contains(c);
+    let fits = first.len() <= 20 && first.starts_with(|c: char| c.is_ascii_lowercase());
+    (fits && first.chars().all(is_name)).then(|| first.to_owned())
+}
