@@ -251,3 +251,132 @@ fn read(staging: &Path, path: &str) -> Result<Option<String>, FsError> {
         read => read,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::work;
+    use crate::domain::path::TreePath;
+    use crate::domain::text::{Raw, Redacted};
+    use crate::domain::version::MemoryVersion;
+    use crate::model::{ChangedInput, ConsolidationRequest, ModelError, WorkerMode};
+    use crate::sys::fs;
+
+    const RECAP: &str = "rollout_summaries/2026-12-01T10-00-00-abcd.md";
+    const NOTE: &str = "extensions/ad_hoc/notes/2026-12-02T10-00-00-uv.md";
+
+    fn recap(knowledge: &str) -> String {
+        format!(
+            "---\nthread_id: t-1\nupdated_at: 2026-12-01T12:00:00+00:00\nrollout_path: /s/t.jsonl\ncwd: /w/x\n---\n\n\
+             # a session\n\n## Task 1: do it\n\nReusable knowledge:\n- {knowledge}\n"
+        )
+    }
+
+    fn put(staging: &std::path::Path, path: &str, text: &str) {
+        let file = staging.join(path);
+        fs::make_folders(file.parent().unwrap()).unwrap();
+        fs::replace(&file, text.as_bytes()).unwrap();
+    }
+
+    fn request<'a>(
+        staging: &'a std::path::Path,
+        changes: &'a [ChangedInput],
+        keep_going: &'a (dyn Fn() -> bool + Sync),
+    ) -> ConsolidationRequest<'a> {
+        ConsolidationRequest {
+            version: MemoryVersion::V1,
+            mode: WorkerMode::Incremental,
+            staging,
+            diff_file: "phase2_workspace_diff.md",
+            prompt: Redacted::default(),
+            changes,
+            withheld: &[],
+            person_entries: &[],
+            summary_bytes_max: 8_000,
+            diagnostics: None,
+            keep_going,
+        }
+    }
+
+    fn change(path: &str, old: Option<&str>, is_removed: bool) -> ChangedInput {
+        ChangedInput {
+            path: TreePath::parse(path).unwrap(),
+            old: old.map(Raw::new),
+            is_removed,
+        }
+    }
+
+    #[test]
+    fn a_staging_folder_is_read_folded_and_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let staging = folder.path();
+        put(staging, RECAP, &recap("the port is 8080"));
+        put(staging, NOTE, "use uv in every project");
+        put(
+            staging,
+            "extensions/ad_hoc/notes/broken.md",
+            "---\nkind: dance\n---\nx",
+        );
+        put(
+            staging,
+            "extensions/web/instructions.md",
+            "what I read\ntrust: own\n",
+        );
+        put(
+            staging,
+            "extensions/web/resources/deep/2026-12-01T00-00-00-x.md",
+            "# A page",
+        );
+        let raw = "# Raw Memories\n\nintro\n\n## Thread `t-1`\nupdated_at: 2026-12-01T12:00:00+00:00\n\n---\nkeywords: alpha, beta\n---\n";
+        put(staging, "raw_memories.md", raw);
+        let changes = [change(RECAP, None, false), change(NOTE, None, false)];
+        let report = work(&request(staging, &changes, &|| true)).unwrap();
+        assert!(report.finished);
+        let text = |name: &str| {
+            fs::read_text_if_any(&staging.join(name), 99_999)
+                .unwrap()
+                .unwrap()
+        };
+        for part in [
+            "- the port is 8080 [Task 1]",
+            "- alpha, beta",
+            "use uv in every project",
+            "A page — extensions/web/resources/deep/",
+        ] {
+            assert!(
+                text("MEMORY.md").contains(part),
+                "{part}\n{}",
+                text("MEMORY.md")
+            );
+        }
+        assert!(!text("MEMORY.md").contains("(external source)"));
+        assert!(text("memory_summary.md").starts_with("v1\n"));
+
+        // The recap changed and the note went: what each said before goes.
+        put(staging, RECAP, &recap("the host is example.org"));
+        fs::remove(&staging.join(NOTE)).unwrap();
+        let changes = [
+            change(RECAP, Some(&recap("the port is 8080")), false),
+            change(NOTE, Some("use uv in every project"), true),
+        ];
+        let report = work(&request(staging, &changes, &|| true)).unwrap();
+        assert!(text("MEMORY.md").contains("- the host is example.org [Task 1]"));
+        assert!(!text("MEMORY.md").contains("8080") && !text("MEMORY.md").contains("uv"));
+        assert!(
+            report
+                .retired
+                .iter()
+                .any(|one| one.entry == "the port is 8080"),
+            "{:?}",
+            report.retired
+        );
+    }
+
+    #[test]
+    fn a_worker_that_is_told_to_stop_writes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        put(folder.path(), RECAP, &recap("the port is 8080"));
+        let error = work(&request(folder.path(), &[], &|| false)).unwrap_err();
+        assert!(matches!(error, ModelError::Cancelled));
+        assert!(!fs::is_taken(&folder.path().join("memory_summary.md")));
+    }
+}

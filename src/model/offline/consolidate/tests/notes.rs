@@ -177,7 +177,11 @@ fn what_a_note_forgets_is_gone_and_named() {
             );
             assert_eq!(lines_with(&folder, statement), [""; 0], "{note}");
             assert!(!lines_with(&folder, "unrelated words").is_empty(), "{note}");
-            let forgotten: Vec<_> = output.forgotten.iter().map(crate::domain::text::Redacted::as_str).collect();
+            let forgotten: Vec<_> = output
+                .forgotten
+                .iter()
+                .map(crate::domain::text::Redacted::as_str)
+                .collect();
             assert_eq!(forgotten, [statement], "{note}");
             assert_eq!(output.unmatched_notes, []);
             let again = folder.pass(&format!("{recap}@@ note 2026-12-02 f\n---\nkind: forget\n---\n{note}\n@@ withheld\n{statement}\n"));

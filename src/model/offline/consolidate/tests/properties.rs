@@ -86,13 +86,11 @@ fn recap_block() -> impl Strategy<Value = String> {
                     "Reusable knowledge",
                     "Failures and how to do differently",
                 ][list];
-                block.push_str(&format!(
-                    "## Task 1: {}\nOutcome: success\n{label}:\n",
-                    TITLES[title]
-                ));
-                sentences.iter().for_each(|index| {
-                    block.push_str(&format!("- {} (line {day})\n", SENTENCES[*index]))
-                });
+                let title = TITLES[title];
+                block += &format!("## Task 1: {title}\nOutcome: success\n{label}:\n");
+                for index in sentences {
+                    block += &format!("- {} (line {day})\n", SENTENCES[index]);
+                }
             }
             block
         })
@@ -270,13 +268,13 @@ fn many(sessions: usize, projects: usize) -> String {
     for index in 0..sessions {
         let day = 1 + index * 27 / sessions.max(1);
         let sentence = SENTENCES[index % SENTENCES.len()];
-        story.push_str(&format!(
+        story += &format!(
             "@@ recap {index} team/project-{} 2026-11-{day:02}\n# session {index} 会話\n## Task 1: task number {index} in a row 作業\nOutcome: partial\n\
              Requests:\n- \"please do thing {index} quickly and well\" (line 2)\nPreference signals:\n- always: \"always do {index} before {sentence}\"\n\
              Reusable knowledge:\n- fact {index}: {sentence}\n- the value of setting {index} is {}\nKeywords: a{index}, b{index}, c{index}\n",
             index % projects.max(1),
             index * 7,
-        ));
+        );
     }
     story
 }
