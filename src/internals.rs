@@ -11,7 +11,6 @@ use crate::sessions::{self, Found};
 use crate::store::author::Author;
 use crate::store::message::{CommitKind, CommitMessage};
 use crate::store::{NewFile, Publication, Store, StorePaths, TreeChange};
-use crate::sys::fs;
 use crate::sys::ids::Ids;
 use crate::text::redact;
 
@@ -21,16 +20,8 @@ use crate::text::redact;
 ///
 /// When the agent is unknown or the transcript cannot be read.
 pub fn read_transcript(agent: &str, path: &Path) -> Result<u64, Box<dyn Error>> {
-    let (size, modified) = fs::size_and_time(path).ok_or("no such file")?;
-    let found = Found {
-        agent: Agent::parse(agent).ok_or("no such agent")?,
-        path: path.to_owned(),
-        size,
-        modified,
-        sub_agents: Vec::new(),
-        earlier: Vec::new(),
-        home: None,
-    };
+    let agent = Agent::parse(agent).ok_or("no such agent")?;
+    let found = Found::at(agent, path, None).ok_or("no such file")?;
     Ok(sessions::read(&found)?.report.records)
 }
 

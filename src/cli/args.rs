@@ -62,10 +62,10 @@ pub(crate) struct InitArgs {
 /// Which sessions a pass takes.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SessionChoice {
-    /// Take every session, whatever its age and idle time
+    /// Take every session a person typed in, whatever its age and idle time
     #[arg(long)]
     pub(crate) all: bool,
-    /// Take sessions of this age, such as `90d` or `12h`, whatever their idle time
+    /// Take sessions of this age, such as `90d` or `2w`, whatever their idle time
     #[arg(long, value_name = "AGE", conflicts_with = "all")]
     pub(crate) since: Option<String>,
     /// Take only this session, also past age and idle time (can be repeated)
@@ -182,6 +182,9 @@ pub(crate) struct NoteArgs {
     /// Say what kind it is instead of leaving it to the words
     #[arg(long, value_enum)]
     pub(crate) kind: Option<NoteKindArg>,
+    /// Name the file yourself: `YYYY-MM-DDTHH-MM-SS-short-name.md`
+    #[arg(long, value_name = "FILE")]
+    pub(crate) name: Option<String>,
     /// Print the file's path and stop
     #[arg(long)]
     pub(crate) dry_run: bool,

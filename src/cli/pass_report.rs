@@ -229,7 +229,7 @@ fn why(reason: &Reason) -> &'static str {
     match reason {
         Reason::TooOld { .. } => "too old (`--since 90d` or `--all` takes them)",
         Reason::NotIdle { .. } => "not idle long enough (`--all` takes them)",
-        Reason::Unchanged => "unchanged since they were extracted",
+        Reason::Unchanged => "unchanged since extracted",
         Reason::NotInteractive { is_exec: true, .. } => {
             "not typed by a person (`sessions.include_exec` takes them)"
         }
@@ -240,7 +240,10 @@ fn why(reason: &Reason) -> &'static str {
         Reason::BeyondLimit { .. } | Reason::BeyondScan => "left for the next pass",
         Reason::Withheld => "withheld",
         Reason::RunningElsewhere { .. } => "being read by another process",
-        Reason::SubAgent | Reason::Ours | Reason::Current | Reason::NotNamed => "not meant",
+        Reason::SubAgent => "of sub-agents, read with their parents",
+        Reason::Ours => "written by workers of memrev",
+        Reason::Current => "in use: the session this runs in",
+        Reason::NotNamed => "not named",
     }
 }
 
@@ -354,7 +357,10 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
         printer.line(format!("{name}: an interrupted publication was cleared up"));
     }
     if let Some(edit) = &report.edit {
-        printer.line(format!("{name}: your edits are commit {}", edit.short()));
+        printer.line(format!(
+            "{name}: your notes and edits are commit {}",
+            edit.short()
+        ));
     }
     for left in report
         .left_files

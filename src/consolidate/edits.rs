@@ -11,7 +11,7 @@ use std::fmt;
 use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
-use crate::domain::path::{FileKind, TreePath, is_conflicted_copy, is_editor_leftover};
+use crate::domain::path::{FileKind, TreePath};
 use crate::domain::recap::Recap;
 use crate::domain::session::MemoryMode;
 use crate::domain::time::Timestamp;
@@ -19,6 +19,7 @@ use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::text::entries;
 use crate::text::note;
+use crate::text::note::{Leftover, leftover};
 use crate::text::recap;
 use crate::text::redact;
 use crate::text::shingles;
@@ -167,12 +168,12 @@ pub(crate) fn classify(change: &Change, facts: &EditFacts<'_>) -> Result<(), Lef
 }
 
 fn fit_name(change: &Change, kind: FileKind) -> Result<(), LeftAlone> {
-    let name = change.path.name();
-    if !change.is_in_head && is_conflicted_copy(name) {
-        return Err(LeftAlone::ConflictedCopy);
-    }
-    if !change.is_in_head && is_editor_leftover(name) {
-        return Err(LeftAlone::EditorLeftover);
+    if !change.is_in_head {
+        match leftover(change.path.name()) {
+            Some(Leftover::ConflictedCopy) => return Err(LeftAlone::ConflictedCopy),
+            Some(Leftover::Temporary) => return Err(LeftAlone::EditorLeftover),
+            None => {}
+        }
     }
     if kind == FileKind::Foreign {
         return Err(LeftAlone::Foreign);

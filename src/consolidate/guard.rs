@@ -543,15 +543,5 @@ fn count(losses: &[Loss], is_such: impl Fn(&Reason) -> bool) -> usize {
     losses.iter().filter(|loss| is_such(&loss.reason)).count()
 }
 
-/// The entries that the guard counts: statements and topics, tasks and
-/// groups; not headings of empty blocks.
-pub(crate) fn counted(entries: &[Entry]) -> Vec<Entry> {
-    let is_counted = |entry: &&Entry| {
-        let is_titled = matches!(entry.kind, EntryKind::TaskGroup | EntryKind::Task);
-        is_titled || !entry.text.trim().is_empty()
-    };
-    entries.iter().filter(is_counted).cloned().collect()
-}
-
 #[cfg(test)]
 mod tests;

@@ -122,24 +122,6 @@ impl FileKind {
     }
 }
 
-/// Whether a file name is what editors, systems and side writers leave behind
-/// while somebody works: never a note, recap or edit of its own.
-pub(crate) fn is_editor_leftover(name: &str) -> bool {
-    const ENDS: [&str; 9] = [
-        "~", ".swp", ".swo", ".swx", ".tmp", ".bak", ".orig", ".rej", ".part",
-    ];
-    let is_vim_probe = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    let is_git_own = matches!(name, ".gitattributes" | ".gitignore" | ".gitkeep");
-    let is_marked = (name.starts_with('.') && !is_git_own) || name.starts_with('#');
-    is_marked || is_vim_probe || name == "Thumbs.db" || ENDS.iter().any(|end| name.ends_with(end))
-}
-
-/// Whether a file name says that a synchroniser kept two versions: a person
-/// has to choose, so it is reported and not read.
-pub(crate) fn is_conflicted_copy(name: &str) -> bool {
-    name.contains("conflicted copy") || name.contains(".sync-conflict-")
-}
-
 fn has_extension(path: &str, extension: &str) -> bool {
     path.rsplit_once('.')
         .is_some_and(|(_, end)| end == extension)
@@ -147,27 +129,7 @@ fn has_extension(path: &str, extension: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{FileKind, TreePath, is_conflicted_copy, is_editor_leftover};
-
-    #[test]
-    fn what_editors_leave_behind_is_known_by_name() {
-        for name in [
-            ".note.md.swp",
-            "note.md~",
-            "4913",
-            ".#note.md",
-            "#note.md#",
-            "note.md.tmp",
-            ".DS_Store",
-        ] {
-            assert!(is_editor_leftover(name), "{name}");
-        }
-        for name in ["note.md", "2026-12-01T05-33-44-x.md", ".gitattributes"] {
-            assert!(!is_editor_leftover(name), "{name}");
-        }
-        assert!(is_conflicted_copy("note (conflicted copy).md"));
-        assert!(!is_conflicted_copy("note about conflicts.md"));
-    }
+    use super::{FileKind, TreePath};
 
     #[test]
     fn tree_paths_stay_inside() {

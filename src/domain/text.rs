@@ -25,10 +25,6 @@ impl Raw {
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 /// Shows the length only, so that a debug line cannot leak a secret.

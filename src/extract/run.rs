@@ -276,6 +276,8 @@ impl Pass<'_> {
             error => Outcome::Failed(Failure::Session(error)),
         })?;
         seen.reading = std::mem::take(&mut session.report);
+        // What other sessions of the same folder tell of its project counts.
+        session.head.project.clone_from(&task.head.project);
         if session.head.is_ours {
             return Err(Outcome::Ours);
         }

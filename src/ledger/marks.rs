@@ -67,10 +67,6 @@ impl Marks {
     pub(crate) fn len(&self) -> usize {
         self.marks.len()
     }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.marks.is_empty()
-    }
 }
 
 impl Ledger {

@@ -235,23 +235,6 @@ pub(crate) enum ModelError {
     Files(#[source] FsError),
 }
 
-impl ModelError {
-    /// One word for the ledger, which holds no text of errors.
-    pub(crate) const fn code(&self) -> &'static str {
-        match self {
-            Self::Unreachable { .. } => "model_unreachable",
-            Self::RateLimited { .. } => "model_rate_limited",
-            Self::TimedOut { .. } => "model_timed_out",
-            Self::Refused { .. } => "model_refused",
-            Self::TooLong => "model_input_too_long",
-            Self::Unusable { .. } => "model_reply_unusable",
-            Self::LimitReached { .. } => "model_limit_reached",
-            Self::Cancelled => "model_cancelled",
-            Self::Files(_) => "model_files",
-        }
-    }
-}
-
 fn wait_words(retry_after_seconds: Option<u64>) -> String {
     retry_after_seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"))
 }

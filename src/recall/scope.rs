@@ -59,6 +59,8 @@ pub(crate) fn apply(
     let (before, topics, after) = split_topics(summary);
     let mut groups = parse_groups(topics);
     let mut left_out = Vec::new();
+    let mut before = before.to_owned();
+    let mut after = after.to_owned();
     if scope == Scope::Project {
         groups.retain(|group| {
             let stays = is_of(group, project);
@@ -67,13 +69,15 @@ pub(crate) fn apply(
             }
             stays
         });
+        before = without_others(&before, project, &left_out);
+        after = without_others(&after, project, &left_out);
     } else {
         // A stable sort: own groups first, each side in its own order, and
         // older topics stay behind the recent ones.
         groups.sort_by_key(|group| (group.is_older, !is_of(group, project)));
     }
     loop {
-        let text = print(before, &groups, after, &left_out);
+        let text = print(&before, &groups, &after, &note(scope, &left_out));
         if text.len() <= bytes_max {
             return Scoped { text, left_out };
         }
@@ -190,7 +194,57 @@ fn is_of(group: &Group, project: Option<&Project>) -> bool {
         || heading == format!("{} ({})", project.name(), project.as_str())
 }
 
-fn print(before: &str, groups: &[Group], after: &str, left_out: &[String]) -> String {
+/// Says what was left out; other projects are not named to this one.
+fn note(scope: Scope, left_out: &[String]) -> Option<String> {
+    match (scope, left_out.len()) {
+        (_, 0) => None,
+        (Scope::Project, 1) => Some("topics of another project".to_owned()),
+        (Scope::Project, count) => Some(format!("topics of {count} other projects")),
+        _ => Some(named(left_out)),
+    }
+}
+
+/// Takes out the bullets that are about other projects: those that say so
+/// (`(in ledger)`) and those that name one of `others`.
+fn without_others(text: &str, project: Option<&Project>, others: &[String]) -> String {
+    let mut kept = String::new();
+    let mut is_left_out = false;
+    for line in text.split_inclusive('\n') {
+        let is_nested = line.starts_with([' ', '\t']) && !line.trim().is_empty();
+        if !is_nested {
+            is_left_out = line.starts_with("- ")
+                && (is_said_of_another(line, project) || names_one_of(line, others));
+        }
+        if !is_left_out {
+            kept.push_str(line);
+        }
+    }
+    kept
+}
+
+fn is_said_of_another(line: &str, project: Option<&Project>) -> bool {
+    let Some((_, rest)) = line.rsplit_once("(in ") else {
+        return false;
+    };
+    let Some((said, _)) = rest.split_once(')') else {
+        return false;
+    };
+    !project.is_some_and(|project| said == project.name() || said == project.as_str())
+}
+
+fn names_one_of(line: &str, others: &[String]) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let others = others.iter().filter(|other| !other.is_empty());
+    others.into_iter().any(|other| {
+        line.match_indices(other.as_str()).any(|(at, _)| {
+            let before = line[..at].chars().next_back();
+            let after = line[at + other.len()..].chars().next();
+            !before.is_some_and(is_word) && !after.is_some_and(is_word)
+        })
+    })
+}
+
+fn print(before: &str, groups: &[Group], after: &str, left_out: &Option<String>) -> String {
     let mut text = before.to_owned();
     let mut has_older = false;
     for group in groups {
@@ -207,8 +261,8 @@ fn print(before: &str, groups: &[Group], after: &str, left_out: &[String]) -> St
             text.push('\n');
         }
     }
-    if !left_out.is_empty() {
-        write!(text, "\n[left out: {}]\n", named(left_out)).ok();
+    if let Some(left_out) = left_out {
+        write!(text, "\n[left out: {left_out}]\n").ok();
     }
     text.push_str(after);
     text
@@ -276,7 +330,25 @@ mod tests {
         assert!(text.contains("- always run the tests"));
         assert!(text.contains("old ledger work"));
         assert!(!text.contains("cart") && !text.contains("old shop work"));
-        assert!(text.contains("[left out: topics of shop]"));
+        assert!(text.contains("[left out: topics of another project]"));
+    }
+
+    #[test]
+    fn preferences_of_another_project_stay_with_it() {
+        let summary = SUMMARY.replace(
+            "- always run the tests\n",
+            "- Projects: 2; most sessions in ledger (1), shop (1).\n- \"never round\" (in shop)\n  - why: money\n\
+             - \"use tabs\" (in ledger)\n- always run the tests\n",
+        );
+        let ledger = Project::new("example.org/team/ledger".to_owned());
+        let text = apply(&summary, Scope::Project, Some(&ledger), 10_000).text;
+        assert!(!text.contains("shop") && !text.contains("money"), "{text}");
+        assert!(
+            text.contains("use tabs") && text.contains("- always run the tests"),
+            "{text}"
+        );
+        let ranked = apply(&summary, Scope::Ranked, Some(&ledger), 10_000).text;
+        assert!(ranked.contains("never round"));
     }
 
     #[test]

@@ -61,14 +61,6 @@ pub(crate) struct Loaded {
     pub(crate) damaged: Vec<DamagedRecap>,
 }
 
-impl Loaded {
-    /// What may enter a memory folder: all but the no-ops, by thread id.
-    pub(crate) fn candidates(&self) -> impl Iterator<Item = &Recap> {
-        let recaps = self.recaps.values().map(|stored| &stored.recap);
-        recaps.filter(|recap| !recap.is_no_op())
-    }
-}
-
 /// A recap and the file it came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredRecap {

@@ -99,9 +99,14 @@ pub(crate) fn switched_off(head: &SessionHead, config: &Config) -> Option<Switch
     if !is_on {
         return Some(Switch::Agent);
     }
+    is_project_off(head, config).then_some(Switch::Project)
+}
+
+/// Whether a person switched the session's project off.
+pub(crate) fn is_project_off(head: &SessionHead, config: &Config) -> bool {
     let cwd = head.cwd.as_ref().map(|cwd| cwd.unredacted());
     let project = head.project.as_ref().map(|project| project.as_str());
-    (config.sessions.is_project_disabled(cwd, project)).then_some(Switch::Project)
+    config.sessions.is_project_disabled(cwd, project)
 }
 
 fn policy<'a>(situation: &Situation<'a>, request: &'a PassRequest) -> Policy<'a> {

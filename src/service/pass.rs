@@ -9,7 +9,6 @@
 //! A pass keeps nothing in memory that counts: stopped between two steps, the
 //! next one finds what was done in files and ledger and goes on.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -243,7 +242,7 @@ fn mark_new_sessions(
     };
     let updated = modes::update(home, |modes| {
         for thread_id in new {
-            modes.set(thread_id, entry);
+            modes.set_if_unset(thread_id, entry);
         }
     })?;
     Ok(updated)
@@ -387,7 +386,7 @@ fn mark_polluted(
     };
     modes::update(parts.home.root(), |modes| {
         for thread_id in polluted {
-            modes.set(thread_id, entry);
+            modes.set_if_unset(thread_id, entry);
         }
     })?;
     stop::point("service.polluted_marked");
@@ -412,11 +411,7 @@ fn consolidate(
 ) -> Result<ConsolidateReport, PassError> {
     // Extraction may have found sessions polluted.
     let modes = modes::load(parts.home.root())?;
-    let mut policy = survey::consolidate_policy(parts.config);
-    if request.is_by_hand {
-        // Who asks for a pass is done with editing.
-        policy.edit_quiet_seconds = 0;
-    }
+    let policy = survey::consolidate_policy(parts.config, request.is_by_hand);
     let report = consolidate::run(
         &mut consolidate::Parts {
             home: parts.home,
@@ -424,7 +419,13 @@ fn consolidate(
             model: parts.consolidation_model,
             clock: parts.clock,
             ids: parts.ids,
-            modes: &survey::effective_modes(&modes, &scan.sessions),
+            modes: &survey::effective_modes(
+                parts.home,
+                version,
+                parts.config,
+                &modes,
+                &scan.sessions,
+            )?,
             person: parts.person,
             policy: &policy,
         },

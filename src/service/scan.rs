@@ -4,6 +4,7 @@
 //! found out about a file last time. Only files without a mark that fits are
 //! opened, so a scan over thousands of old sessions reads none of them.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::domain::project::Project;
@@ -60,7 +61,36 @@ pub(crate) fn scan(discovery: Discovery, marks: &Marks) -> Scan {
         scan.gone = gone.map(|mark| mark.path.clone()).collect();
     }
     scan.sessions = sessions::settle(heads);
+    share_projects(&mut scan.sessions);
     scan
+}
+
+/// An agent that tells no origin works on the same project as one that does,
+/// when both work in the same folder. Where the folder has been of several
+/// projects, the newest session's counts.
+fn share_projects(sessions: &mut [(Found, SessionHead)]) {
+    let is_told = |project: &Project, cwd: &str| project.as_str() != cwd;
+    let mut told: BTreeMap<String, (Timestamp, Project)> = BTreeMap::new();
+    for (_, head) in sessions.iter() {
+        if let (Some(cwd), Some(project)) = (&head.cwd, &head.project)
+            && is_told(project, cwd.unredacted())
+        {
+            let newest = told
+                .entry(cwd.unredacted().to_owned())
+                .or_insert_with(|| (head.updated_at, project.clone()));
+            if newest.0 < head.updated_at {
+                *newest = (head.updated_at, project.clone());
+            }
+        }
+    }
+    for (_, head) in sessions.iter_mut() {
+        if let (Some(cwd), Some(project)) = (&head.cwd, &head.project)
+            && !is_told(project, cwd.unredacted())
+            && let Some((_, shared)) = told.get(cwd.unredacted())
+        {
+            head.project = Some(shared.clone());
+        }
+    }
 }
 
 fn fits(mark: &Mark<Raw>, found: &Found) -> bool {

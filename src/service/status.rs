@@ -106,13 +106,13 @@ fn version_status(
         attempts: Vec::new(),
         withheld: withheld.as_slice().len(),
     };
-    let modes = survey.modes();
+    let modes = survey.modes(parts, version)?;
     let pending = consolidate::pending(
         &PendingParts {
             home: parts.home,
             ledger,
             modes: &modes,
-            policy: &survey::consolidate_policy(parts.config),
+            policy: &survey::consolidate_policy(parts.config, parts.request.is_by_hand),
             now: parts.now,
         },
         version,

@@ -12,7 +12,7 @@ use crate::domain::id::ThreadId;
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::path::{FileKind, TreePath, WITHHELD};
 use crate::domain::session::{MemoryMode, SessionHead};
-use crate::domain::text::Raw;
+use crate::domain::text::{Raw, Redacted};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::extract::input::{Template, TemplateError};
@@ -65,8 +65,16 @@ impl Survey {
     }
 
     /// The modes that `consolidate` goes by.
-    pub(crate) fn modes(&self) -> BTreeMap<ThreadId, MemoryMode> {
-        effective_modes(&self.modes, &self.found)
+    ///
+    /// # Errors
+    ///
+    /// When the recaps cannot be listed.
+    pub(crate) fn modes(
+        &self,
+        parts: &SurveyParts<'_>,
+        version: MemoryVersion,
+    ) -> Result<BTreeMap<ThreadId, MemoryMode>, RecapsError> {
+        effective_modes(parts.home, version, parts.config, &self.modes, &self.found)
     }
 }
 
@@ -192,12 +200,17 @@ pub(crate) fn template(home: &Home, version: MemoryVersion) -> Result<Template, 
 }
 
 /// The settings that `consolidate` goes by.
-pub(crate) fn consolidate_policy(config: &Config) -> Policy {
+pub(crate) fn consolidate_policy(config: &Config, is_by_hand: bool) -> Policy {
     let guard = &config.guard;
     Policy {
         recaps_max: config.memories.max_raw_memories_for_consolidation,
         unused_days_max: config.memories.max_unused_days,
-        edit_quiet_seconds: guard.edit_quiet_seconds,
+        // Who asks for a pass is done with editing.
+        edit_quiet_seconds: if is_by_hand {
+            0
+        } else {
+            guard.edit_quiet_seconds
+        },
         summary_bytes_max: config.inject.summary_bytes_max,
         guard: GuardLimits {
             unexplained_max: guard.unexplained_entries_max as usize,
@@ -212,11 +225,19 @@ pub(crate) fn consolidate_policy(config: &Config) -> Policy {
 }
 
 /// The modes that `consolidate` goes by: every session that is not simply
-/// enabled by its own transcript.
+/// enabled by its own transcript. What belongs to a project that is switched
+/// off counts as disabled, also where only its recap is left.
+///
+/// # Errors
+///
+/// When the recaps cannot be listed.
 pub(crate) fn effective_modes(
+    home: &Home,
+    version: MemoryVersion,
+    config: &Config,
     modes: &Modes,
     sessions: &[(Found, SessionHead)],
-) -> BTreeMap<ThreadId, MemoryMode> {
+) -> Result<BTreeMap<ThreadId, MemoryMode>, RecapsError> {
     let own = sessions
         .iter()
         .map(|(_, head)| (head.thread_id.clone(), head.mode));
@@ -226,5 +247,21 @@ pub(crate) fn effective_modes(
     for (thread_id, entry) in modes.iter() {
         effective.insert(thread_id.clone(), entry.mode);
     }
-    effective
+    if config.sessions.disabled_projects.is_empty() {
+        return Ok(effective);
+    }
+    for (_, head) in sessions {
+        if choice::is_project_off(head, config) {
+            effective.insert(head.thread_id.clone(), MemoryMode::Disabled);
+        }
+    }
+    for (thread_id, stored) in Extractions::open(home.root(), version).load_all()?.recaps {
+        let header = &stored.recap.header;
+        let cwd = header.cwd.as_ref().map(Redacted::as_str);
+        let project = header.project.as_ref().map(Redacted::as_str);
+        if config.sessions.is_project_disabled(cwd, project) {
+            effective.insert(thread_id, MemoryMode::Disabled);
+        }
+    }
+    Ok(effective)
 }

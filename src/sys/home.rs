@@ -36,11 +36,6 @@ impl Home {
         self.root.join(version.folder())
     }
 
-    /// Held for moments by whoever writes the memory folder of a version.
-    pub(crate) fn memory_lock(&self, version: MemoryVersion) -> PathBuf {
-        self.root.join(format!("{}.lock", version.folder()))
-    }
-
     /// Every recap of a version within retention.
     pub(crate) fn extractions(&self, version: MemoryVersion) -> PathBuf {
         self.root.join("extractions").join(version.label())

@@ -94,28 +94,10 @@ impl Document {
         titles
     }
 
-    /// The first section of this level with this title.
-    pub(crate) fn section(&self, level: u8, title: &str) -> Option<&Section> {
-        (self.sections.iter()).find(|section| section.level == level && section.title == title)
-    }
-
     /// Whether `at` stands in a code block, where nothing is structure.
     pub(crate) fn is_in_code(&self, at: usize) -> bool {
         self.code.iter().any(|code| code.contains(&at))
     }
-}
-
-/// Replaces ranges of `text`; they must be in order and not overlap.
-pub(crate) fn splice(text: &str, edits: &[(Range<usize>, String)]) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut copied = 0;
-    for (range, replacement) in edits {
-        out.push_str(&text[copied..range.start]);
-        out.push_str(replacement);
-        copied = range.end;
-    }
-    out.push_str(&text[copied..]);
-    out
 }
 
 /// Line and column of a byte, both 1-based, the column in characters.
@@ -242,7 +224,7 @@ fn finish_sections(text: &str, sections: &mut [Section]) {
 mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
-    use super::{BlockKind, parse, place, splice};
+    use super::{BlockKind, parse, place};
 
     const TEXT: &str = "intro\n\n# A\n\ntext\n\n## B `x`\n\n- one\n  - two\n- three\n\n```\n# no\n- no\n```\n\n# C\n> # no\n\n- # no\n";
 
@@ -257,7 +239,7 @@ mod tests {
         assert_eq!(titles, [(1, "A"), (2, "B x"), (1, "C")]);
         assert_eq!(document.headings(1), ["A", "B x"]);
         assert_eq!(document.headings(2), ["C"]);
-        let a = document.section(1, "A").unwrap();
+        let a = document.sections.iter().find(|s| s.title == "A").unwrap();
         assert_eq!(&TEXT[a.body.clone()], "\ntext\n\n");
         assert!(TEXT[a.bytes.clone()].ends_with("```\n\n"));
     }
@@ -281,13 +263,6 @@ mod tests {
             ]
         );
         assert!(document.is_in_code(TEXT.find("# no").unwrap()));
-    }
-
-    #[test]
-    fn splicing_leaves_the_rest_alone() {
-        let edits = [(0..1, "X".to_owned()), (2..2, "Y".to_owned())];
-        assert_eq!(splice("abc", &edits), "XbYc");
-        assert_eq!(splice("abc", &[]), "abc");
     }
 
     #[test]

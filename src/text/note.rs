@@ -98,12 +98,8 @@ pub(crate) fn stamp(file_name: &str) -> Option<Timestamp> {
     (rest.starts_with(['-', '.'])).then(|| Timestamp::parse_file_stamp(stamp))?
 }
 
-/// A name for a note written at `now`; `title` may be any text.
-pub(crate) fn file_name(now: Timestamp, title: &str) -> String {
-    format!("{}-{}.md", now.file_stamp(), slug(title))
-}
-
-/// Names to try one after the other until one is free: `…-x.md`, `…-x-2.md`,
+/// Names for a note written at `now`, to try one after the other until one is
+/// free; `title` may be any text: `…-x.md`, `…-x-2.md`,
 /// `…-x-3.md`. Two notes of the same second thus never meet.
 pub(crate) fn file_names(now: Timestamp, title: &str) -> impl Iterator<Item = String> {
     let (stamp, slug) = (now.file_stamp(), slug(title));
@@ -186,11 +182,6 @@ pub(crate) enum Leftover {
     ConflictedCopy,
 }
 
-/// Whether a file is to be ignored because of its name.
-pub(crate) fn is_editor_leftover(name: &str) -> bool {
-    leftover(name).is_some()
-}
-
 /// What kind of leftover `name` is, if any. Hidden files all are.
 pub(crate) fn leftover(name: &str) -> Option<Leftover> {
     const CONFLICT_MARKS: [&str; 7] = [
@@ -245,9 +236,7 @@ pub(crate) fn leftover(name: &str) -> Option<Leftover> {
 mod tests {
     use proptest::prelude::{prop_assert_eq, proptest};
 
-    use super::{
-        Leftover, NoteNameError, check_file_name, file_name, file_names, leftover, parse, print,
-    };
+    use super::{Leftover, NoteNameError, check_file_name, file_names, leftover, parse, print};
     use crate::domain::note::NoteKind;
     use crate::domain::path::TreePath;
     use crate::domain::time::Timestamp;
@@ -313,7 +302,7 @@ mod tests {
             ("../../etc", "2026-12-01T05-30-00-etc.md"),
             ("", "2026-12-01T05-30-00-note.md"),
         ] {
-            assert_eq!(file_name(now(), title), name, "{title}");
+            assert_eq!(file_names(now(), title).next().unwrap(), name, "{title}");
         }
     }
 

@@ -3,17 +3,13 @@
 //! # Limits
 //!
 //! The marker of a middle cut is not counted in the budget (reference 7.1):
-//! callers whose limit is hard subtract [`MARKER_BYTES_MAX`] first.
+//! callers whose limit is hard take its 44 bytes off first.
 
 use crate::domain::limits::BYTES_PER_TOKEN;
 
 /// Bytes that `…18446744073709551615 tokens truncated…` would need.
-pub(crate) const MARKER_BYTES_MAX: usize = 44;
-
-/// Bytes divided by four, rounded up.
-pub(crate) fn estimated_tokens(text: &str) -> usize {
-    text.len().div_ceil(BYTES_PER_TOKEN)
-}
+#[cfg(test)]
+const MARKER_BYTES_MAX: usize = 44;
 
 /// Keeps the beginning and the end within `tokens` estimated tokens and says
 /// in between how many are gone: `…4030 tokens truncated…`.
@@ -67,7 +63,7 @@ fn middle(text: &str, budget: usize, marker: impl FnOnce(&str) -> String) -> Str
 mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
-    use super::{MARKER_BYTES_MAX, estimated_tokens, fragments, middle_bytes, middle_tokens};
+    use super::{MARKER_BYTES_MAX, fragments, middle_bytes, middle_tokens};
 
     #[test]
     fn a_long_summary_is_cut_as_the_reference_does() {
@@ -94,13 +90,6 @@ mod tests {
     fn cuts_fall_between_characters() {
         assert_eq!(middle_bytes("ääää", 5), "ä…2 chars truncated…ä");
         assert_eq!(middle_bytes("日本語日本語", 7), "日…4 chars truncated…語");
-    }
-
-    #[test]
-    fn tokens_are_bytes_by_four_rounded_up() {
-        for (text, tokens) in [("", 0), ("a", 1), ("abcd", 1), ("abcde", 2), ("日本", 2)] {
-            assert_eq!(estimated_tokens(text), tokens, "{text}");
-        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::cli::args::{CheckArgs, CheckFormat};
 use crate::cli::context::{Context, versions};
 use crate::cli::report::{Class, Failure, counted};
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
-use crate::domain::path::{FileKind, HANDBOOK, TreePath};
+use crate::domain::path::{EXTENSIONS, FileKind, HANDBOOK, RECAPS, SUMMARY, TreePath};
 use crate::domain::version::MemoryVersion;
 use crate::sys::fs::{self, EntryType, FsError};
 use crate::validate::{self, Diagnostic, Facts, Level, render, wire};
@@ -28,6 +28,7 @@ pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result<(), Failure> {
         Some(folder) => {
             let folder = context.environment.current_dir.join(folder);
             let version = given_version(args, &folder)?;
+            assert_memory_folder(&folder)?;
             vec![(folder, version)]
         }
         None => (versions(&config).into_iter())
@@ -101,6 +102,19 @@ fn given_version(args: &CheckArgs, folder: &Path) -> Result<MemoryVersion, Failu
         Failure::new(Class::Usage, format!("there is no version `{label}`"))
             .hint("the versions are `v1` and `v2`")
     })
+}
+
+/// Walking through some other folder would drown it in diagnostics.
+fn assert_memory_folder(folder: &Path) -> Result<(), Failure> {
+    let is_one = [SUMMARY, HANDBOOK, RECAPS, EXTENSIONS]
+        .iter()
+        .any(|name| folder.join(name).exists());
+    if is_one {
+        return Ok(());
+    }
+    let message = format!("`{}` is no memory folder", folder.display());
+    Err(Failure::new(Class::Refused, message)
+        .hint("a memory folder has a `memory_summary.md`, a `MEMORY.md`, recaps or extensions"))
 }
 
 fn read_folder(root: &Path) -> Result<Folder, FsError> {

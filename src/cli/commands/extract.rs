@@ -6,11 +6,10 @@ use crate::cli::context::Context;
 use crate::cli::pass_report;
 use crate::cli::report::Failure;
 use crate::config::Config;
-use crate::extract::input;
+use crate::extract::run::preview;
 use crate::service::choice::PassRequest;
 use crate::service::pass::Stages;
 use crate::service::survey;
-use crate::sessions;
 
 pub(crate) fn run(context: &Context, args: &ExtractArgs) -> Result<(), Failure> {
     let config = context.config_when_on()?;
@@ -35,22 +34,18 @@ fn print_prompts(context: &Context, config: &Config, request: PassRequest) -> Re
     let template =
         survey::template(&context.home, version).map_err(|error| Failure::refused(&error))?;
     let model = context.extract_model(config)?;
-    let tokens_max = input::tokens_max(model.context_tokens());
     let mut shown = 0;
     for found in survey.eligible() {
-        let session = match sessions::read(found) {
-            Ok(session) => session,
+        let messages = match preview(found, version, &template, model.context_tokens()) {
+            Ok(messages) => messages,
             Err(error) => {
                 context.printer.warn(error.to_string());
                 continue;
             }
         };
-        let prepared = input::prepare(session);
-        let messages = input::render(version, &prepared, &template, tokens_max)
-            .map_err(|error| Failure::refused(&error))?;
         context
             .printer
-            .say(format!("prompt for session {}:", prepared.facts.thread_id));
+            .say(format!("prompt for {}:", found.path.display()));
         for message in messages {
             context.printer.line(message.as_str());
         }

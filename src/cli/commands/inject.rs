@@ -63,6 +63,11 @@ pub(crate) fn run(context: &Context, args: &InjectArgs) -> Result<(), Failure> {
 }
 
 fn injection(context: &Context, config: &Config) -> Result<Option<Injection>, String> {
+    let current = project::identify(&context.environment.current_dir, None);
+    let cwd = context.environment.current_dir.to_string_lossy();
+    if (config.sessions).is_project_disabled(Some(&cwd), Some(current.as_str())) {
+        return Ok(None);
+    }
     let version = config.memories.version;
     let folder = context.home.memory_folder(version);
     let summary = fs::read_text_if_any(&folder.join(SUMMARY), SUMMARY_FILE_BYTES_MAX)
@@ -70,7 +75,6 @@ fn injection(context: &Context, config: &Config) -> Result<Option<Injection>, St
     let Some(summary) = summary else {
         return Ok(None);
     };
-    let current = project::identify(&context.environment.current_dir, None);
     inject::render(&Request {
         version,
         folder: &folder.to_string_lossy(),

@@ -21,6 +21,9 @@ const NOTE_BYTES_MAX: u64 = 64 * 1024;
 /// Names tried when several notes are written in the same second.
 const NAMES_MAX: usize = 1_000;
 
+/// How the tags of redaction begin.
+const TAG_OPEN: &str = "[redacted:";
+
 #[derive(Serialize)]
 struct NoteJson {
     path: String,
@@ -37,10 +40,18 @@ pub(crate) fn run(context: &Context, args: &NoteArgs) -> Result<(), Failure> {
         NoteKindArg::Correct => NoteKind::Correct,
         NoteKindArg::Forget => NoteKind::Forget,
     });
-    let text = redact::redact_str(&note_text::print(kind, &words));
+    // Redacted before anything is made of it, the file's name included.
+    let words = redact::redact_str(&words);
+    let text = redact::redact_str(&note_text::print(kind, words.as_str()));
     let folder = context.home.memory_folder(version).join(NOTES);
+    let names: Vec<String> = match &args.name {
+        Some(name) => vec![own_name(name)?],
+        None => note_text::file_names(context.now(), &title(words.as_str()))
+            .take(NAMES_MAX)
+            .collect(),
+    };
     let mut path = None;
-    for name in note_text::file_names(context.now(), &words).take(NAMES_MAX) {
+    for name in names {
         let candidate = folder.join(name);
         let is_ours = args.dry_run
             || fs::make_folders(&folder)
@@ -51,12 +62,14 @@ pub(crate) fn run(context: &Context, args: &NoteArgs) -> Result<(), Failure> {
             break;
         }
     }
-    let path = path.ok_or_else(|| {
-        Failure::new(
+    let path = path.ok_or_else(|| match &args.name {
+        Some(name) => Failure::new(Class::Refused, format!("the note `{name}` already exists"))
+            .hint("choose another name; nothing was written"),
+        None => Failure::new(
             Class::Refused,
             "too many notes of the same name in one second",
         )
-        .hint("try again in a second; nothing was written")
+        .hint("try again in a second; nothing was written"),
     })?;
     let path = path.display().to_string();
     if args.json {
@@ -64,13 +77,32 @@ pub(crate) fn run(context: &Context, args: &NoteArgs) -> Result<(), Failure> {
         return context.printer.json(&NoteJson { path, written });
     }
     context.printer.line(path);
-    if text.as_str().contains("[redacted:") {
+    if text.as_str().contains(TAG_OPEN) {
         context.printer.warn("a secret in the note was taken out");
     }
     if !args.dry_run {
         context.printer.say("the next pass folds it in");
     }
     Ok(())
+}
+
+/// What a file may be named after: the words without what stands for secrets.
+fn title(words: &str) -> String {
+    let plain = words
+        .split(TAG_OPEN)
+        .enumerate()
+        .map(|(index, part)| match index {
+            0 => part,
+            _ => part.split_once(']').map_or(part, |(_, rest)| rest),
+        });
+    plain.collect::<Vec<_>>().join(" ")
+}
+
+fn own_name(name: &str) -> Result<String, Failure> {
+    note_text::check_file_name(name).map_err(|error| {
+        Failure::of(Class::Usage, &error).cause(format!("the name is `{name}`"))
+    })?;
+    Ok(name.to_owned())
 }
 
 fn words(text: &str) -> Result<String, Failure> {

@@ -38,6 +38,10 @@ pub(crate) fn run(context: &Context, args: &ResetArgs) -> Result<(), Failure> {
             Ok(report) => reports.push(report),
             Err(ResetError::Store(StoreError::NotThere { .. })) => {}
             Err(ResetError::Store(error)) => return Err(store_failure(&error)),
+            Err(error @ ResetError::Uncommitted { .. }) => {
+                return Err(Failure::refused(&error)
+                    .hint("`memrev consolidate` commits them, `git stash -u` puts them aside"));
+            }
             Err(error) => return Err(Failure::refused(&error)),
         }
     }

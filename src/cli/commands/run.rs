@@ -60,10 +60,9 @@ pub(crate) fn choice(args: &SessionChoice) -> Result<Choice, Failure> {
         return Ok(Choice::All);
     }
     if let Some(age) = &args.since {
-        let days = age.strip_suffix('d').and_then(|days| days.parse().ok());
-        let days = days.filter(|days| 0 <= *days).ok_or_else(|| {
+        let days = age_days(age).ok_or_else(|| {
             Failure::new(Class::Usage, format!("`{age}` is no age"))
-                .hint("an age is a number of days, such as `90d`")
+                .hint("an age is a number of days or weeks, such as `90d` or `2w`")
         })?;
         return Ok(Choice::Since { days });
     }
@@ -73,6 +72,15 @@ pub(crate) fn choice(args: &SessionChoice) -> Result<Choice, Failure> {
     let named: Result<BTreeSet<ThreadId>, Failure> =
         args.sessions.iter().map(|id| thread_id(id)).collect();
     Ok(Choice::Named(named?))
+}
+
+fn age_days(age: &str) -> Option<i64> {
+    let (number, days_each) = match age.strip_suffix('w') {
+        Some(number) => (number, 7),
+        None => (age.strip_suffix('d')?, 1),
+    };
+    let number: i64 = number.parse().ok()?;
+    number.checked_mul(days_each).filter(|days| 0 <= *days)
 }
 
 fn thread_id(text: &str) -> Result<ThreadId, Failure> {

@@ -73,19 +73,25 @@ fn say_rest(context: &Context, survey: &Survey, listed: usize) {
             skipped.path, skipped.reason
         ));
     }
-    if listed == 0 {
+    let total = survey.sessions().count();
+    let eligible = survey
+        .sessions()
+        .filter(|(_, reason)| reason.is_none())
+        .count();
+    if total == 0 {
         printer.say("no sessions");
         for root in &survey.roots {
             printer.say(format!("looked in {}", root.display()));
         }
+    } else if listed == 0 {
+        printer.say(format!(
+            "{}, none eligible; `memrev sessions` says why",
+            counted(total, "session")
+        ));
     } else {
-        let eligible = survey
-            .sessions()
-            .filter(|(_, reason)| reason.is_none())
-            .count();
         printer.say(format!(
             "{}, {eligible} eligible",
-            counted(listed, "session")
+            counted(total, "session")
         ));
     }
 }

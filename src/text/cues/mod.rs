@@ -55,7 +55,8 @@ pub(crate) enum Cue {
 }
 
 impl Cue {
-    pub(crate) const ALL: [Self; 9] = [
+    #[cfg(test)]
+    const ALL: [Self; 9] = [
         Self::Default,
         Self::Prohibition,
         Self::Correction,

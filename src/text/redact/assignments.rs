@@ -209,7 +209,29 @@ fn value(text: &str, name: Name<'_>, at: usize) -> Option<std::ops::Range<usize>
     } else {
         style
     };
-    is_secret(name, &text[bytes.clone()], style, next).then_some(bytes)
+    if !is_secret(name, &text[bytes.clone()], style, next) {
+        return None;
+    }
+    let end = if name.is_password {
+        password_end(text, bytes.end)
+    } else {
+        bytes.end
+    };
+    Some(bytes.start..end)
+}
+
+/// A bare password goes on over `&`, `|`, brackets and the like to the next
+/// blank or quote, unless the next parameter of a URL or an element's end
+/// follows.
+fn password_end(text: &str, end: usize) -> usize {
+    let stops = |c: char| c.is_whitespace() || "\"'`\\,;，。；、）".contains(c);
+    let rest = &text[end..];
+    let rest = &rest[..rest.find(stops).unwrap_or(rest.len())];
+    let rest = rest.trim_end_matches(['.', ':', ')', ']', '}', '>', '|']);
+    if rest.contains('=') || rest.contains("</") {
+        return end;
+    }
+    end + rest.len()
 }
 
 /// Whether a bare value stands as configuration files and command lines have

@@ -222,6 +222,24 @@ const ASSIGNED: &[(&str, &str, &str)] = &[
 ];
 
 #[test]
+fn passwords_go_whole_whatever_they_are_made_of() {
+    for (end, left) in [
+        ("&Zx9", ""),
+        ("|x(y)z", ""),
+        ("&Zx9.", "."),
+        ("&user=ada", "&user=ada"),
+        (" and the port is 8080", " and the port is 8080"),
+    ] {
+        let password = format!("Tr0ub{}", "4dor");
+        let text = format!("the db password is {password}{end}");
+        let redacted = redact_str(&text);
+        let expected = format!("the db password is [redacted:assigned-secret]{left}");
+        assert_eq!(redacted.as_str(), expected, "{end}");
+        assert_eq!(redact_str(redacted.as_str()), redacted);
+    }
+}
+
+#[test]
 fn assigned_secrets_keep_name_and_quotes() {
     let mut wrong: Vec<String> = Vec::new();
     for (before, value, after) in ASSIGNED {
