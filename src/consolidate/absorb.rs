@@ -17,12 +17,13 @@ use std::path::Path;
 use crate::consolidate::edits::{
     self, Adopted, Change, Consequences, EditFacts, Found, Revision, Side,
 };
-use crate::consolidate::past::{self, Past};
-use crate::consolidate::{ConsolidateError, LeftFile, Policy, message};
+use crate::consolidate::past::{self, Meaning, Past};
+use crate::consolidate::words::{Settled, Word, Words};
+use crate::consolidate::{ConsolidateError, LeftFile, Policy, RevertSeen, message};
 use crate::domain::entry::Entry;
 use crate::domain::id::{ObjectId, RunId, ThreadId};
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
-use crate::domain::path::{FileKind, TreePath};
+use crate::domain::path::{FileKind, TreePath, WITHHELD};
 use crate::domain::session::MemoryMode;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
@@ -79,6 +80,8 @@ pub(crate) struct Absorbed {
     pub(crate) unfit: Vec<Unfit>,
     /// Everything that is withheld now, home and folder.
     pub(crate) withheld: WithheldSet,
+    /// Reverts of baselines that were new to us.
+    pub(crate) reverts: Vec<RevertSeen>,
 }
 
 /// Sorts the changes of the work tree into those to commit and those to leave.
@@ -255,23 +258,19 @@ pub(crate) fn absorb(
     past: &Past,
 ) -> Result<Absorbed, ConsolidateError> {
     let snapshot = place.store.snapshot(head)?;
-    let mut withheld = load_withheld(place, &snapshot)?;
-    for commit in &past.by_hand {
-        let told = doings(place, head, commit)?;
-        follow(place, hands, head, &told, &mut withheld)?;
-    }
+    let before = load_withheld(place, &snapshot)?;
+    let by_hand = by_hand(place, head, past)?;
+    let (withheld, released) = settle(place, hands, &by_hand.words, &before)?;
+    adopt(place, head, &by_hand.adopted, withheld.as_slice())?;
+    let reverts = by_hand.news(&before);
     stop::point("consolidate.commits_by_hand_taken_in");
     let sorted = sort_out(place, &snapshot, withheld.as_slice())?;
-    let revisions: Vec<Revision> = (sorted.taken.iter())
-        .map(|(_, revision)| revision.clone())
-        .collect();
-    let told = Doings {
-        told: edits::consequences(place.version, &revisions),
-        ..Doings::default()
-    };
-    follow(place, hands, head, &told, &mut withheld)?;
+    let told = consequences(place.version, &sorted);
+    adopt(place, head, &told.adopted, withheld.as_slice())?;
+    let (withheld, _) = settle(place, hands, &words_about(&told), &withheld)?;
     stop::point("consolidate.edits_taken_in");
-    let edit = commit(place, hands, head, &sorted.taken)?;
+    let copies = copies_of(&released, &snapshot);
+    let edit = commit(place, hands, head, &sorted.taken, &copies)?;
     stop::point("consolidate.edits_committed");
     Ok(Absorbed {
         head: edit.unwrap_or(head),
@@ -279,7 +278,58 @@ pub(crate) fn absorb(
         left: sorted.left,
         unfit: sorted.unfit,
         withheld,
+        reverts,
     })
+}
+
+/// What will be withheld once the next pass has taken in what the person did.
+///
+/// # Errors
+///
+/// When the store cannot be read.
+pub(crate) fn foresee(
+    place: &Place<'_>,
+    head: ObjectId,
+    past: &Past,
+    withheld: &WithheldSet,
+) -> Result<WithheldSet, ConsolidateError> {
+    let by_hand = by_hand(place, head, past)?;
+    Ok(foreseen(place, &by_hand.words, withheld))
+}
+
+/// As [`foresee`], for changes that are not committed.
+pub(crate) fn foresee_edits(
+    place: &Place<'_>,
+    sorted: &SortedOut,
+    withheld: &WithheldSet,
+) -> WithheldSet {
+    let told = consequences(place.version, sorted);
+    foreseen(place, &words_about(&told), withheld)
+}
+
+fn foreseen(place: &Place<'_>, words: &Words, withheld: &WithheldSet) -> WithheldSet {
+    // Never written, so nobody else sees these hashes or names.
+    let settled = words.settle(withheld, || [0; 16]);
+    let named = settled.new.into_iter().enumerate();
+    let new = named.map(|(index, (reason, what))| Withheld {
+        id: format!("{}-foreseen-{index}", place.now.file_stamp()),
+        reason,
+        since: place.now.floor_to_second(),
+        what,
+    });
+    let left = withheld.without(&settled.released);
+    WithheldSet::union(left.as_slice().iter().cloned().chain(new))
+}
+
+fn consequences(version: MemoryVersion, sorted: &SortedOut) -> Consequences {
+    let revisions = sorted.taken.iter().map(|(_, revision)| revision.clone());
+    edits::consequences(version, &revisions.collect::<Vec<_>>())
+}
+
+fn words_about(told: &Consequences) -> Words {
+    let mut words = Words::default();
+    words.about_edit(told, Word::Withhold(WithheldReason::Edited));
+    words
 }
 
 /// Everything that is withheld: what the home says and what the head holds.
@@ -297,67 +347,110 @@ pub(crate) fn load_withheld(
     loaded.map_err(ConsolidateError::Withheld)
 }
 
-/// What one commit by hand means.
+/// What the commits made by hand mean together.
 #[derive(Default)]
-struct Doings {
-    told: Consequences,
-    taken_back: Option<past::TakenBack>,
+struct ByHand {
+    words: Words,
+    adopted: Vec<Adopted>,
+    reverts: Vec<(RevertSeen, Words)>,
 }
 
-fn doings(
-    place: &Place<'_>,
-    head: ObjectId,
-    commit: &store::history::Commit,
-) -> Result<Doings, ConsolidateError> {
-    if let Some(taken_back) = past::taken_back(place.store, place.version, head, commit)? {
-        return Ok(Doings {
-            taken_back: Some(taken_back),
-            ..Doings::default()
-        });
+impl ByHand {
+    /// Reverts of which something was not written down before.
+    fn news(self, before: &WithheldSet) -> Vec<RevertSeen> {
+        let is_news = |words: &Words| words.settle(before, || [0; 16]) != Settled::default();
+        (self.reverts.into_iter())
+            .filter(|(_, words)| is_news(words))
+            .map(|(seen, _)| seen)
+            .collect()
     }
-    let changes = place.store.changed_paths(commit.id)?;
-    let revisions = past::revisions(place.store, &changes)?;
-    Ok(Doings {
-        told: edits::consequences(place.version, &revisions),
-        taken_back: None,
-    })
 }
 
-/// Withholds and adopts. What is written down already is not written again.
-fn follow(
-    place: &Place<'_>,
-    hands: &Hands<'_>,
-    head: ObjectId,
-    doings: &Doings,
-    withheld: &mut WithheldSet,
-) -> Result<(), ConsolidateError> {
-    adopt(place, head, &doings.told.adopted, withheld.as_slice())?;
-    let mut new = Vec::new();
-    for (thread_id, until) in &doings.told.forgotten {
-        let what = WithheldWhat::Thread {
-            thread_id: thread_id.clone(),
-            until: *until,
-        };
-        if !withheld.blocks_thread(thread_id, *until) {
-            new.push((WithheldReason::Edited, what));
+/// Newest first, so that the last word about each thing counts.
+fn by_hand(place: &Place<'_>, head: ObjectId, past: &Past) -> Result<ByHand, ConsolidateError> {
+    let mut by_hand = ByHand::default();
+    let mut undone = BTreeSet::new();
+    for commit in past.by_hand.iter().rev() {
+        let is_undone = undone.contains(&commit.id);
+        if let (Some(target), false) = (commit.reverts, is_undone) {
+            undone.insert(target);
         }
-    }
-    if let Some(taken_back) = &doings.taken_back {
-        for input in &taken_back.inputs {
-            if !withheld.blocks_input(&input.path, input.blob) {
-                let (path, blob) = (input.path.clone(), input.blob);
-                new.push((WithheldReason::Reverted, WithheldWhat::Input { path, blob }));
+        match past::meaning(place.store, place.version, head, commit)? {
+            Meaning::Edit => {
+                let told = doings(place, commit.id)?;
+                (by_hand.words).about_edit(&told, Word::Withhold(WithheldReason::Edited));
+                by_hand.adopted.extend(told.adopted);
+            }
+            Meaning::EditBack { of } => {
+                let told = doings(place, commit.id)?;
+                (by_hand.words).about_edit(&told, Word::Withhold(WithheldReason::Edited));
+                by_hand.adopted.extend(told.adopted);
+                let before = doings(place, of)?;
+                (by_hand.words).about_edit(&before, Word::Release(WithheldReason::Edited));
+            }
+            Meaning::Baseline {
+                id,
+                taken_back,
+                stands_again,
+            } => {
+                let word = if stands_again {
+                    Word::Release(WithheldReason::Reverted)
+                } else {
+                    Word::Withhold(WithheldReason::Reverted)
+                };
+                let mut words = Words::default();
+                for words in [&mut by_hand.words, &mut words] {
+                    words.about_inputs(&taken_back.inputs, word);
+                    words.about_entries(&taken_back.entries, word);
+                }
+                let seen = RevertSeen {
+                    revert: commit.id,
+                    baseline: id,
+                    inputs: taken_back.inputs.len(),
+                    entries: taken_back.entries.len(),
+                    stands_again,
+                };
+                if !is_undone {
+                    by_hand.reverts.push((seen, words));
+                }
             }
         }
-        let entries = &taken_back.entries;
-        new.extend(hold(entries, WithheldReason::Reverted, withheld, hands.ids));
     }
-    let removed = &doings.told.removed;
-    new.extend(hold(removed, WithheldReason::Edited, withheld, hands.ids));
-    let new = name(new, hands.ids, place.now);
-    withheld_set::save(place.home.root(), &new).map_err(ConsolidateError::Withheld)?;
-    *withheld = WithheldSet::union(withheld.as_slice().iter().cloned().chain(new));
-    Ok(())
+    // They are adopted in the order in which they were made.
+    by_hand.adopted.reverse();
+    by_hand.reverts.reverse();
+    Ok(by_hand)
+}
+
+fn doings(place: &Place<'_>, commit: ObjectId) -> Result<Consequences, ConsolidateError> {
+    let changes = place.store.changed_paths(commit)?;
+    let revisions = past::revisions(place.store, &changes)?;
+    Ok(edits::consequences(place.version, &revisions))
+}
+
+/// Withholds and releases in the home; gives what is withheld then, and what
+/// was released. What is written down already is not written again.
+fn settle(
+    place: &Place<'_>,
+    hands: &Hands<'_>,
+    words: &Words,
+    withheld: &WithheldSet,
+) -> Result<(WithheldSet, Vec<Withheld>), ConsolidateError> {
+    let settled = words.settle(withheld, || hands.ids.bytes());
+    let new = name(settled.new, hands.ids, place.now);
+    let root = place.home.root();
+    withheld_set::save(root, &new).map_err(ConsolidateError::Withheld)?;
+    withheld_set::release(root, &settled.released).map_err(ConsolidateError::Withheld)?;
+    let left = withheld.without(&settled.released);
+    let all = WithheldSet::union(left.as_slice().iter().cloned().chain(new));
+    Ok((all, settled.released))
+}
+
+/// Where the head holds copies of these.
+fn copies_of(released: &[Withheld], snapshot: &Snapshot) -> Vec<TreePath> {
+    let copy = |it: &Withheld| TreePath::parse(&format!("{WITHHELD}/{}.yaml", it.id));
+    let copies = released.iter().filter_map(copy);
+    (copies.filter(|path| snapshot.files.contains_key(path))).collect()
 }
 
 /// Hashes of `entries` that nothing withholds yet.
@@ -424,8 +517,9 @@ fn commit(
     hands: &Hands<'_>,
     head: ObjectId,
     taken: &[(store::Change, Revision)],
+    released_copies: &[TreePath],
 ) -> Result<Option<ObjectId>, ConsolidateError> {
-    if taken.is_empty() {
+    if taken.is_empty() && released_copies.is_empty() {
         return Ok(None);
     }
     let mut kinds: BTreeMap<TreePath, ChangeKind> = BTreeMap::new();
@@ -442,6 +536,15 @@ fn commit(
             file,
         });
     }
+    for path in released_copies {
+        if kinds.insert(path.clone(), ChangeKind::Deleted).is_none() {
+            let file = place.store.folder().join(path.as_str());
+            fs::remove(&file).map_err(ConsolidateError::ReleasedCopy)?;
+            let (path, file) = (path.clone(), None);
+            changes.push(TreeChange { path, file });
+        }
+    }
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
     let message = message::edit(hands.run, place.version, &kinds);
     let committed = place.store.commit_paths(
         hands.lock,

@@ -57,6 +57,7 @@ mod run;
 pub(crate) mod select;
 mod staging;
 pub(crate) mod survey;
+mod words;
 mod worker;
 
 pub(crate) use self::pending::pending;
@@ -159,6 +160,19 @@ pub(crate) struct Complaint {
     pub(crate) words: Redacted,
 }
 
+/// A plain `git revert` of a baseline that this pass saw for the first time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RevertSeen {
+    pub(crate) revert: ObjectId,
+    pub(crate) baseline: ObjectId,
+    /// Inputs of the baseline that stay out from now on, or may come in again.
+    pub(crate) inputs: usize,
+    /// Entries likewise.
+    pub(crate) entries: usize,
+    /// It took back a revert, so what that one withheld is released.
+    pub(crate) stands_again: bool,
+}
+
 /// Lines of an output that came and went.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct OutputChange {
@@ -183,6 +197,9 @@ pub(crate) struct ConsolidateReport {
     pub(crate) inputs: Vec<InputChange>,
     pub(crate) outputs: Vec<OutputChange>,
     pub(crate) left_out: BTreeMap<ThreadId, LeftOut>,
+    /// Input files of the tree that no worker sees, because they are withheld.
+    pub(crate) held_back: Vec<TreePath>,
+    pub(crate) reverts: Vec<RevertSeen>,
     /// What the judge had against the last attempt.
     pub(crate) complaints: Vec<Complaint>,
     /// Where a refused attempt is kept.
@@ -204,6 +221,8 @@ impl ConsolidateReport {
             inputs: Vec::new(),
             outputs: Vec::new(),
             left_out: BTreeMap::new(),
+            held_back: Vec::new(),
+            reverts: Vec::new(),
             complaints: Vec::new(),
             attempt: None,
             unmatched_notes: Vec::new(),
@@ -228,6 +247,8 @@ pub(crate) enum ConsolidateError {
     Staging(#[source] FsError),
     #[error("could not read or write what is withheld")]
     Withheld(#[source] WithheldSetError),
+    #[error("could not remove what was released from the folder")]
+    ReleasedCopy(#[source] FsError),
     #[error("could not write the cache")]
     Cache(#[source] FsError),
     /// A person's own prompt template cannot be rendered.
@@ -246,6 +267,9 @@ pub(crate) struct Pending {
     /// What is wrong with the outputs at the head, so that the worker runs.
     pub(crate) complaints: Vec<Complaint>,
     pub(crate) left_out: BTreeMap<ThreadId, LeftOut>,
+    /// Input files of the tree that no worker sees, because they are withheld
+    /// or will be once the next pass has seen the person's revert.
+    pub(crate) held_back: Vec<TreePath>,
     /// A publication was interrupted; the next pass finishes or undoes it.
     pub(crate) needs_recovery: bool,
     /// What a worker would be asked now; `None` when nothing would call one.

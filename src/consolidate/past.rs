@@ -200,27 +200,64 @@ pub(crate) struct TakenBack {
     pub(crate) entries: Vec<Entry>,
 }
 
-/// Looks at the baseline that `revert` took back; `None` when it took back
-/// something else, which is then an edit like any other.
+/// What a commit by hand is about.
+#[derive(Debug)]
+pub(crate) enum Meaning {
+    /// The person's own changes.
+    Edit,
+    /// Their change back of another commit that was no baseline.
+    EditBack { of: ObjectId },
+    /// A baseline is taken back, or, when that is taken back, stands again.
+    Baseline {
+        id: ObjectId,
+        taken_back: TakenBack,
+        stands_again: bool,
+    },
+}
+
+/// Follows a revert, and a revert of a revert, down to what it is about.
 ///
 /// # Errors
 ///
 /// When Git's data cannot be read.
-pub(crate) fn taken_back(
+pub(crate) fn meaning(
     store: &Store,
     version: MemoryVersion,
     head: ObjectId,
-    revert: &Commit,
-) -> Result<Option<TakenBack>, StoreError> {
-    let Some(target) = revert.reverts else {
-        return Ok(None);
-    };
-    let baseline = match store.commit(target) {
-        Ok(commit) if commit.trailers.kind == Some(CommitKind::Baseline) => commit,
-        // The message may name a commit that is not here.
-        Ok(_) | Err(StoreError::NoObject { .. }) => return Ok(None),
-        Err(error) => return Err(error),
-    };
+    commit: &Commit,
+) -> Result<Meaning, StoreError> {
+    let mut next = commit.reverts;
+    let mut first = None;
+    let mut stands_again = false;
+    while let Some(id) = next {
+        let target = match store.commit(id) {
+            Ok(target) => target,
+            // The message may name a commit that is not here.
+            Err(StoreError::NoObject { .. }) => break,
+            Err(error) => return Err(error),
+        };
+        if target.trailers.kind == Some(CommitKind::Baseline) {
+            let taken_back = taken_back(store, version, head, target)?;
+            return Ok(Meaning::Baseline {
+                id,
+                taken_back,
+                stands_again,
+            });
+        }
+        first.get_or_insert(id);
+        stands_again = !stands_again;
+        next = target.reverts;
+    }
+    Ok(first.map_or(Meaning::Edit, |of| Meaning::EditBack { of }))
+}
+
+fn taken_back(
+    store: &Store,
+    version: MemoryVersion,
+    head: ObjectId,
+    baseline: Commit,
+) -> Result<TakenBack, StoreError> {
+    let target = baseline.id;
     let mut listed_later = BTreeSet::new();
     for commit in store.history(head).take(COMMITS_MAX) {
         let commit = commit?;
@@ -238,10 +275,10 @@ pub(crate) fn taken_back(
     let inputs = baseline.trailers.inputs.into_iter();
     let changes = memory_file_changes(version, store.changed_paths(target)?);
     let told = consequences(version, &whole_files_too(revisions(store, &changes)?));
-    Ok(Some(TakenBack {
+    Ok(TakenBack {
         inputs: inputs.filter(is_only_there).collect(),
         entries: told.added,
-    }))
+    })
 }
 
 /// An edit that makes a file anew makes no entry the person's; here every

@@ -8,6 +8,7 @@ use crate::consolidate::absorb::{self, Place, SortedOut};
 use crate::consolidate::attempt::{self, Bench};
 use crate::consolidate::judge::Fault;
 use crate::consolidate::past::{self, Past};
+use crate::consolidate::plan;
 use crate::consolidate::survey::{self, Ground, Survey, Texts};
 use crate::consolidate::{ConsolidateError, Pending, PendingParts};
 use crate::domain::id::ObjectId;
@@ -41,10 +42,13 @@ pub(crate) fn pending(
         policy: parts.policy,
         now: parts.now,
     };
-    let head = store.head()?;
+    let head = store.readiness()?;
     let snapshot = store.snapshot(head)?;
     let withheld = absorb::load_withheld(&place, &snapshot)?;
+    let past = past::read(&store, head, parts.policy.guard.baselines_counted)?;
+    let withheld = absorb::foresee(&place, head, &past, &withheld)?;
     let sorted_out = absorb::sort_out(&place, &snapshot, withheld.as_slice())?;
+    let withheld = absorb::foresee_edits(&place, &sorted_out, &withheld);
     let mut files = snapshot.files;
     for (change, _) in &sorted_out.taken {
         match change.new {
@@ -56,7 +60,6 @@ pub(crate) fn pending(
         Some(ledger) => ledger.usage(version)?,
         None => BTreeMap::new(),
     };
-    let past = past::read(&store, head, parts.policy.guard.baselines_counted)?;
     let texts = Texts {
         store: &store,
         uncommitted: uncommitted(&sorted_out),
@@ -80,6 +83,7 @@ pub(crate) fn pending(
         Some(preview(&place, &survey, &past, held_back, head, &texts)?)
     };
     Ok(Pending {
+        held_back: plan::held_back(version, &files, held_back),
         prompt,
         edits: sorted_out
             .taken

@@ -153,6 +153,19 @@ fn is_withheld(path: &TreePath, blob: ObjectId, withheld: &[Withheld]) -> bool {
     })
 }
 
+/// Input files of a tree that are withheld.
+pub(crate) fn held_back(
+    version: MemoryVersion,
+    files: &BTreeMap<TreePath, Blob>,
+    withheld: &[Withheld],
+) -> Vec<TreePath> {
+    let is_held = |(path, blob): &(&TreePath, &Blob)| {
+        kind_in(version, path).is_input() && is_withheld(path, blob.id, withheld)
+    };
+    let held = files.iter().filter(is_held);
+    held.map(|(path, _)| path.clone()).collect()
+}
+
 /// What [`inputs`] compares a plan with.
 pub(crate) struct Before<'a> {
     pub(crate) version: MemoryVersion,

@@ -18,6 +18,7 @@ use crate::consolidate::idle::{IdleFacts, IdleKey};
 use crate::consolidate::input;
 use crate::consolidate::judge::Fault;
 use crate::consolidate::past::{self, Past};
+use crate::consolidate::plan;
 use crate::consolidate::publish::{self, Press, Printed};
 use crate::consolidate::staging::Staging;
 use crate::consolidate::survey::{self, Survey, Texts};
@@ -238,6 +239,8 @@ impl Pass<'_> {
         // 2, 3. The selection, and the next tree before the worker.
         let (survey, past) = self.survey(&prepared, prepared.head, &prepared.withheld)?;
         report.inputs.clone_from(&survey.inputs);
+        let held = prepared.withheld.as_slice();
+        report.held_back = plan::held_back(self.place.version, &survey.files, held);
         report.left_out.clone_from(&survey.selection.left_out);
         report.complaints = survey.faults.iter().map(Fault::complaint).collect();
         // 4. Nothing new and nothing wrong?
@@ -270,6 +273,8 @@ impl Pass<'_> {
         if sorted.taken.is_empty() && self.is_known_idle(head, &usage, &withheld)? {
             report.left_files = absorb::worth_telling(sorted.left);
             report.unfit = sorted.unfit;
+            let held = withheld.as_slice();
+            report.held_back = plan::held_back(place.version, &snapshot.files, held);
             return Ok(None);
         }
         let past = past::read(store, head, place.policy.guard.baselines_counted)?;
@@ -502,6 +507,7 @@ fn tell(report: &mut ConsolidateReport, absorbed: Absorbed) {
     report.edit = absorbed.edit.or(report.edit);
     report.left_files = absorb::worth_telling(absorbed.left);
     report.unfit = absorbed.unfit;
+    report.reverts.extend(absorbed.reverts);
 }
 
 fn nothing_to_do(books: &Books<'_>, survey: Option<&Survey>) -> Ended {

@@ -102,7 +102,29 @@ pub(crate) fn save(home: &Path, new: &[Withheld]) -> Result<(), WithheldSetError
     Ok(())
 }
 
+/// Removes what is withheld no more from `withheld/` of the home. Copies in
+/// memory folders are the caller's to remove.
+///
+/// # Errors
+///
+/// When one cannot be removed; those before it are.
+pub(crate) fn release(home: &Path, released: &[Withheld]) -> Result<(), WithheldSetError> {
+    for withheld in released {
+        fs::remove(&home.join("withheld").join(format!("{}.yaml", withheld.id)))?;
+        stop::point("notes.withheld_released");
+    }
+    Ok(())
+}
+
 impl WithheldSet {
+    /// The rest of it.
+    pub(crate) fn without(&self, released: &[Withheld]) -> Self {
+        let is_left = |held: &&Withheld| !released.iter().any(|it| it.id == held.id);
+        Self {
+            all: self.all.iter().filter(is_left).cloned().collect(),
+        }
+    }
+
     /// The union of `lists`; of entries with one id the first counts.
     pub(crate) fn union(lists: impl IntoIterator<Item = Withheld>) -> Self {
         let mut all: Vec<Withheld> = lists.into_iter().collect();

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::support::{Sandbox, finished, good_work, write_memory};
 use crate::consolidate::Outcome;
+use crate::domain::path::TreePath;
 use crate::ledger::JobError;
 
 #[test]
@@ -142,6 +143,96 @@ fn a_plain_git_revert_takes_a_baseline_back_for_good() {
     );
     sandbox.run_done();
     assert!(sandbox.read("MEMORY.md").contains("keeps the registry"));
+}
+
+#[test]
+fn a_reverted_note_is_held_back_before_and_after_it_was_looked_at() {
+    let (mut sandbox, note) = baseline_of_note();
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    let pending = sandbox.pending();
+    assert!(pending.is_idle(), "{:?}", pending.inputs);
+    assert_eq!(pending.held_back, vec![note.clone()]);
+    let report = sandbox.run_idle();
+    assert_eq!(report.held_back, vec![note.clone()]);
+    let [seen] = report.reverts[..] else {
+        panic!("{:?}", report.reverts)
+    };
+    assert_eq!((seen.inputs, seen.entries), (1, 1));
+    assert_eq!((seen.revert, seen.stands_again), (sandbox.head(), false));
+    let report = sandbox.run_idle();
+    assert!(report.reverts.is_empty(), "told once");
+    assert_eq!(report.held_back, vec![note.clone()]);
+    assert_eq!(sandbox.pending().held_back, vec![note]);
+}
+
+#[test]
+fn reverting_the_revert_releases_both() {
+    let (mut sandbox, _) = baseline_of_note();
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    sandbox.run_idle();
+    assert_eq!(sandbox.withheld_count(), 2);
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    let second = sandbox.head();
+    let pending = sandbox.pending();
+    assert!(pending.is_idle(), "{:?}", pending.inputs);
+    assert_eq!(pending.held_back, vec![]);
+    let report = sandbox.run_idle();
+    assert!(report.reverts[0].stands_again);
+    assert_eq!(sandbox.withheld_count(), 0);
+    assert!(sandbox.read("MEMORY.md").contains("Indent with tabs."));
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.run_done();
+    assert!(sandbox.read("MEMORY.md").contains("Indent with tabs."));
+
+    // And once more: the last word counts.
+    sandbox.git(&["revert", "--no-edit", &second.to_string()]);
+    sandbox.run_done();
+    assert!(!sandbox.read("MEMORY.md").contains("Indent with tabs."));
+    assert_eq!(sandbox.withheld_count(), 2);
+}
+
+#[test]
+fn reverting_the_revert_later_takes_the_copies_out_of_the_folder() {
+    let (mut sandbox, note) = baseline_of_note();
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    let revert = sandbox.head().to_string();
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.run_done();
+    let copies = "extensions/withheld/entries";
+    assert_eq!(sandbox.git(&["ls-files", copies]).lines().count(), 2);
+    sandbox.git(&["revert", "--no-edit", &revert]);
+    sandbox.run_done();
+    assert_eq!(sandbox.git(&["ls-files", copies]), "");
+    assert_eq!(sandbox.withheld_count(), 0);
+    assert!(sandbox.read("MEMORY.md").contains("Indent with tabs."));
+    assert!(sandbox.exists(note.as_str()));
+    sandbox.run_idle();
+}
+
+#[test]
+fn a_revert_of_an_edit_releases_what_the_edit_withheld() {
+    let (mut sandbox, _) = baseline_of_note();
+    sandbox.replace("MEMORY.md", "- Indent with tabs. [ad-hoc note]\n", "");
+    sandbox.git(&["commit", "-q", "-a", "-m", "away with it"]);
+    sandbox.run();
+    assert_eq!(sandbox.withheld_count(), 1);
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    sandbox.run_idle();
+    assert_eq!(sandbox.withheld_count(), 0);
+    assert!(sandbox.read("MEMORY.md").contains("Indent with tabs."));
+    // The revert of that is the edit again.
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    sandbox.run();
+    assert_eq!(sandbox.withheld_count(), 1);
+}
+
+/// A baseline of one note on top of another one.
+fn baseline_of_note() -> (Sandbox, TreePath) {
+    let mut sandbox = baseline();
+    sandbox.note("2025-12-01T10-00-00-tabs", "Indent with tabs.");
+    sandbox.run_done();
+    let path = "extensions/ad_hoc/notes/2025-12-01T10-00-00-tabs.md";
+    (sandbox, TreePath::parse(path).unwrap())
 }
 
 #[test]

@@ -1,11 +1,12 @@
 //! What a consolidation does when the worker, the lease or the world goes wrong.
 
 use super::support::{Sandbox, finished, good_work, write_memory};
-use crate::consolidate::Outcome;
+use crate::consolidate::{ConsolidateError, Outcome};
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
 use crate::ledger::{JobError, Ledger, Pace};
 use crate::model::{ConsolidationRequest, ModelError, WorkerReport};
+use crate::store::error::StoreError;
 
 #[test]
 fn a_worker_that_changes_its_inputs_is_refused() {
@@ -147,6 +148,11 @@ fn a_store_that_is_not_ours_to_write_is_left_alone() {
     sandbox.git(&["checkout", "-q", "-b", "mine"]);
     sandbox.try_run().unwrap_err();
     assert_eq!(sandbox.calls(), 0);
+    let error = sandbox.try_pending().unwrap_err();
+    assert!(
+        matches!(error, ConsolidateError::Store(StoreError::NotOurs { .. })),
+        "{error}"
+    );
     sandbox.git(&["checkout", "-q", "main"]);
     sandbox.pace = Pace::Background;
     sandbox.run_done();

@@ -197,14 +197,20 @@ impl Sandbox {
     }
 
     #[track_caller]
-    pub(super) fn run_idle(&mut self) {
+    pub(super) fn run_idle(&mut self) -> ConsolidateReport {
         let before = self.calls();
         let report = self.run();
         assert_eq!(report.outcome, Outcome::NothingToDo, "{:?}", report.inputs);
         assert_eq!(self.calls(), before, "the worker was called");
+        report
     }
 
+    #[track_caller]
     pub(super) fn pending(&self) -> Pending {
+        self.try_pending().unwrap()
+    }
+
+    pub(super) fn try_pending(&self) -> Result<Pending, ConsolidateError> {
         let ledger = self.ledger();
         let parts = PendingParts {
             home: &self.home,
@@ -213,7 +219,7 @@ impl Sandbox {
             policy: &self.policy,
             now: self.now,
         };
-        pending(&parts, self.version).unwrap()
+        pending(&parts, self.version)
     }
 
     pub(super) fn ledger(&self) -> Ledger {
