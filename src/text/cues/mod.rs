@@ -52,11 +52,17 @@ pub(crate) enum Cue {
     Complaint,
     /// "Failed", "error": something went wrong.
     Failure,
+    /// "In this repo …" at the beginning: may state how things are done here.
+    Convention,
+    /// "Ok, …", "and …", "btw, …": goes on with what was said before.
+    FollowUp,
+    /// "I guess", "lol": not meant as a rule.
+    Hedge,
 }
 
 impl Cue {
     #[cfg(test)]
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 12] = [
         Self::Default,
         Self::Prohibition,
         Self::Correction,
@@ -66,6 +72,9 @@ impl Cue {
         Self::Accept,
         Self::Complaint,
         Self::Failure,
+        Self::Convention,
+        Self::FollowUp,
+        Self::Hedge,
     ];
 
     const fn bit(self) -> u16 {
@@ -88,7 +97,8 @@ impl CueSet {
 
     /// Says something that is meant to hold from now on.
     pub(crate) const fn states_default(self) -> bool {
-        self.has(Cue::Default) || self.has(Cue::Prohibition) || self.has(Cue::Remember)
+        let is_wish = self.has(Cue::Default) || self.has(Cue::Prohibition);
+        (is_wish && !self.has(Cue::Hedge)) || self.has(Cue::Remember)
     }
 
     fn add(&mut self, cue: Cue) {
@@ -97,10 +107,11 @@ impl CueSet {
 }
 
 /// The cues in `text`, which should be one sentence or a short note: cues of
-/// the kind "no, …" count only at its beginning.
+/// the kind "no, …" count only at its beginning, or behind a word that only
+/// leads over to it ("btw, …").
 pub(crate) fn find(text: &str) -> CueSet {
     let text = fold(text);
-    let begin = text.len() - text.trim_start_matches(is_ornament).len();
+    let begins = begins(&text);
     let phrases = &*PHRASES;
     let hits: Vec<Hit> = phrases
         .matcher
@@ -108,7 +119,7 @@ pub(crate) fn find(text: &str) -> CueSet {
         .filter_map(|found| {
             let phrase = &phrases.all[found.pattern().as_usize()];
             let (start, end) = (found.start(), found.end());
-            let in_place = !phrase.only_at_start || start == begin;
+            let in_place = !phrase.only_at_start || begins.contains(&start);
             (in_place && has_borders(&text, start, end)).then_some(Hit {
                 start,
                 end,
@@ -128,6 +139,36 @@ pub(crate) fn find(text: &str) -> CueSet {
     }
     cues
 }
+
+/// Where a folded text begins: at its first letter, and behind each word there
+/// that leads over to what follows.
+fn begins(text: &str) -> Vec<usize> {
+    let phrases = &*PHRASES;
+    let first_letter = |from: usize| {
+        let rest = &text[from..];
+        from + rest.len() - rest.trim_start_matches(is_ornament).len()
+    };
+    let mut begins = vec![first_letter(0)];
+    while let Some(begin) = begins.last().copied()
+        && begins.len() <= LEADS_OVER_MAX
+    {
+        let head = &text[begin..text.floor_char_boundary(begin + LEAD_OVER_BYTES_MAX)];
+        let end = phrases.matcher.find_overlapping_iter(head).filter(|found| {
+            let phrase = &phrases.all[found.pattern().as_usize()];
+            let leads_over = phrase.cue == Some(Cue::FollowUp) && phrase.only_at_start;
+            leads_over && found.start() == 0 && has_borders(text, begin, begin + found.end())
+        });
+        let Some(end) = end.map(|found| begin + found.end()).max() else {
+            break;
+        };
+        begins.push(first_letter(end));
+    }
+    begins
+}
+
+/// So many words may lead over ("ok, and btw, …"), each at most this long.
+const LEADS_OVER_MAX: usize = 3;
+const LEAD_OVER_BYTES_MAX: usize = 40;
 
 /// A phrase found in a folded text. No cue: an exception, which silences
 /// the shorter phrases within it ("never mind").
@@ -245,6 +286,9 @@ struct LanguageFile {
     accept: PhraseLists,
     complaint: PhraseLists,
     failure: PhraseLists,
+    convention: PhraseLists,
+    follow_up: PhraseLists,
+    hedge: PhraseLists,
     exception: PhraseLists,
 }
 
@@ -258,7 +302,7 @@ struct PhraseLists {
 }
 
 impl LanguageFile {
-    fn kinds(&self) -> [(Option<Cue>, &PhraseLists); 10] {
+    fn kinds(&self) -> [(Option<Cue>, &PhraseLists); 13] {
         [
             (Some(Cue::Default), &self.default),
             (Some(Cue::Prohibition), &self.prohibition),
@@ -269,6 +313,9 @@ impl LanguageFile {
             (Some(Cue::Accept), &self.accept),
             (Some(Cue::Complaint), &self.complaint),
             (Some(Cue::Failure), &self.failure),
+            (Some(Cue::Convention), &self.convention),
+            (Some(Cue::FollowUp), &self.follow_up),
+            (Some(Cue::Hedge), &self.hedge),
             (None, &self.exception),
         ]
     }

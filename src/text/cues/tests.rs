@@ -178,6 +178,60 @@ fn case_width_and_unicode_form_do_not_matter() {
     );
 }
 
+#[test]
+fn descriptions_and_small_talk_state_nothing() {
+    check(
+        "It never did that before. |
+         always busy I guess :) | hedge
+         zsh was always slow |
+         they never answer |
+         Das war nie so langsam |
+         immer beschäftigt, schätze ich | hedge
+         il n'a jamais fait cela |
+         antes nunca había fallado así |
+         不知道，总是很慢 |
+         いつも忙しいですね |
+         раньше никогда такого не видел |
+         I always want drafts under 100 words | default",
+    );
+    for text in [
+        "always busy I guess",
+        "immer so, schätze ich",
+        "toujours, je suppose",
+    ] {
+        assert!(!find(text).states_default(), "{text}");
+    }
+}
+
+#[test]
+fn a_word_that_leads_over_hides_no_cue_of_the_beginning() {
+    check(
+        "Btw, actually use tabs | correction, correct, followup
+         ok, and don't touch it | correction, followup
+         Übrigens: lieber mit Tabs | correction, followup
+         okay then |followup
+         and here's CI | followup
+         android is slow |
+         oktober |
+         In this repo entries are one line | convention
+         In diesem Projekt gilt Zeilenlänge 80 | convention
+         本项目提交信息写一行 | convention",
+    );
+}
+
+#[test]
+fn a_change_of_mind_and_an_unwanted_thing_are_corrections() {
+    check(
+        "I changed my mind about the name | correction
+         I don't want slowapi. | correction
+         Ich will kein Mock | correction
+         Je ne veux pas de mock | correction
+         我不想用 mock | correction
+         no it isn't | correction, complaint
+         I'll do it myself | complaint",
+    );
+}
+
 #[track_caller]
 fn check(table: &str) {
     for line in table.lines() {

@@ -38,7 +38,7 @@ use crate::domain::text::{Raw, Redacted};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::model::offline::extract::render::TaskView;
-use crate::model::offline::extract::tasks::Task;
+use crate::model::offline::extract::tasks::{Message, Task};
 use crate::model::offline::extract::work::Work;
 use crate::model::offline::shape;
 use crate::model::{ExtractionRequest, Reply, SessionFacts, Tokens};
@@ -94,7 +94,7 @@ fn find(facts: &SessionFacts, items: &[Item<Redacted>]) -> Option<Found> {
     if !is_worth_keeping(&tasks, &work) {
         return None;
     }
-    let title = tasks.first()?.messages.first()?.title(TITLE_BYTES_MAX);
+    let title = tasks.first()?.title(TITLE_BYTES_MAX);
     let head = format!("# {title}\n\n{}\n", context_line(facts));
     let verdicts: Vec<_> = (tasks.iter().enumerate())
         .map(|(index, task)| {
@@ -104,7 +104,7 @@ fn find(facts: &SessionFacts, items: &[Item<Redacted>]) -> Option<Found> {
         .collect();
     let views = (tasks.iter().zip(&verdicts))
         .map(|(task, verdict)| TaskView {
-            title: task.messages[0].title(TASK_TITLE_BYTES_MAX),
+            title: task.title(TASK_TITLE_BYTES_MAX),
             outcome: lines::outcome_line(verdict),
             quotes: lines::quotes(task),
             facts: lines::facts(task, items, &work, facts.uses_memory),
@@ -135,9 +135,10 @@ fn is_worth_keeping(tasks: &[Task], work: &Work) -> bool {
     }
     let messages = || tasks.iter().flat_map(|task| &task.messages);
     let says_much = messages().filter(|message| MESSAGE_WEIGHT_MIN <= words::weight(&message.own));
-    let (said, any_said) = (says_much.count(), messages().next().is_some());
+    let (said, any_said) = (says_much.clone().count(), messages().next().is_some());
+    let states = says_much.into_iter().any(Message::states);
     let changed = work.commands.iter().any(|command| !command.only_looks) || work.has_files();
-    any_said && (changed || MESSAGES_MIN <= said)
+    any_said && (changed || (states && MESSAGES_MIN <= said))
 }
 
 /// Which agent, where, when.

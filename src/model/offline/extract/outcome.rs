@@ -58,6 +58,9 @@ pub(crate) fn judge(
     if let Some(verdict) = by_feedback(task, last_check, next) {
         return verdict;
     }
+    if let Some(verdict) = by_rejection(task, items, last_check, next) {
+        return verdict;
+    }
     if let Some(place) = aborted(task, items) {
         let outcome = if some_passed {
             Outcome::Partial
@@ -85,6 +88,21 @@ pub(crate) fn judge(
     }
     let answered = (items[task.items.clone()].iter())
         .any(|item| item.provenance == Provenance::AssistantFinal);
+    let last_act =
+        (commands.iter().rev()).find(|command| !command.only_looks && command.succeeded.is_some());
+    if let Some(act) = last_act.filter(|act| act.succeeded == Some(false)) {
+        let evidence = Evidence::Check {
+            command: act.line.clone(),
+            passed: false,
+            place: act.result_place,
+        };
+        let outcome = if answered {
+            Outcome::Uncertain
+        } else {
+            Outcome::Fail
+        };
+        return Verdict { outcome, evidence };
+    }
     match next {
         Some(next) if answered => Verdict {
             outcome: Outcome::Success,
@@ -128,6 +146,42 @@ fn by_feedback(
     };
     let evidence = Evidence::Said {
         line,
+        place: message.place,
+    };
+    Some(Verdict { outcome, evidence })
+}
+
+/// The last attempt was taken back, and nothing shows that the next one was
+/// better.
+fn by_rejection(
+    task: &Task,
+    items: &[Item<Redacted>],
+    last_check: Option<&Command>,
+    next: Option<&Message>,
+) -> Option<Verdict> {
+    let message =
+        (task.messages.iter().skip(1).rev()).find(|message| message.has(Cue::Correction))?;
+    let behind = message.item_index + 1..task.items.end;
+    let answered = (items.get(behind)?.iter()).any(|item| {
+        matches!(
+            item.provenance,
+            Provenance::AssistantFinal | Provenance::Tool
+        )
+    });
+    let checked = last_check.is_some_and(|check| message.item_index < check.item_index);
+    if checked || (answered && next.is_some()) {
+        return None;
+    }
+    let outcome = if answered {
+        Outcome::Uncertain
+    } else {
+        Outcome::Fail
+    };
+    let sentence = (message.sentences.iter()).find(|sentence| sentence.cues.has(Cue::Correction));
+    let evidence = Evidence::Said {
+        line: sentence
+            .map_or(&message.own, |sentence| &sentence.text)
+            .clone(),
         place: message.place,
     };
     Some(Verdict { outcome, evidence })
@@ -221,6 +275,38 @@ mod tests {
         check(
             "human fix the parser please now\nrun cargo test | failed\nfinal all tests pass",
             "fail check 3",
+        );
+    }
+
+    #[test]
+    fn a_rejected_attempt_is_no_success() {
+        check(
+            "human fix the parser please now\nrun cargo test | ok\nfinal done\nhuman No, not with a regex",
+            "fail said 5",
+        );
+        check(
+            "human fix the parser please now\nrun cargo test | ok\nhuman I don't want a regex\nedit a.rs\nfinal done",
+            "uncertain said 4",
+        );
+        check(
+            "human fix the parser please now\nrun cargo test | ok\nhuman 我不想用正则\nrun cargo test | ok",
+            "success check 6",
+        );
+        check(
+            "human fix the flicker please now\nfinal done\nhuman no it isn't. leave it, I'll do it myself",
+            "fail said 3",
+        );
+    }
+
+    #[test]
+    fn without_a_check_the_last_failure_is_the_evidence() {
+        check(
+            "human deploy the page to staging\nrun fly deploy | failed no token",
+            "fail check 3",
+        );
+        check(
+            "human deploy the page to staging\nrun fly deploy | failed no token\nrun fly deploy -c x | ok",
+            "uncertain none",
         );
     }
 

@@ -49,7 +49,7 @@ pub(crate) fn of_task(task: &Task) -> Vec<Signal> {
 
 fn of_message(message: &Message, opens: bool) -> Vec<Signal> {
     let (defaults, others): (Vec<&Sentence>, Vec<&Sentence>) =
-        (message.sentences.iter()).partition(|sentence| states_default(sentence));
+        (message.sentences.iter()).partition(|sentence| states_default(sentence, opens));
     let place = message.place;
     let mut signals: Vec<Signal> = (defaults.iter())
         .map(|sentence| signal(SignalKind::Always, sentence.text.clone(), place))
@@ -83,10 +83,14 @@ fn of_message(message: &Message, opens: bool) -> Vec<Signal> {
 }
 
 /// "Always" in a question or a complaint ("it always crashes") says how things
-/// are, not how they should be.
-fn states_default(sentence: &Sentence) -> bool {
+/// are, not how they should be. "In this repo …" states how things are done
+/// when it is said behind a request; in one it only says where.
+fn states_default(sentence: &Sentence, opens: bool) -> bool {
     let cues = sentence.cues;
-    cues.states_default() && !is_question(&sentence.text) && !reports_trouble(cues)
+    let is_convention = cues.has(Cue::Convention) && !opens;
+    (cues.states_default() || is_convention)
+        && !is_question(&sentence.text)
+        && !reports_trouble(cues)
 }
 
 fn reports_trouble(cues: CueSet) -> bool {
@@ -176,6 +180,47 @@ mod tests {
         ] {
             check(&story, expected);
         }
+    }
+
+    #[test]
+    fn descriptions_and_small_talk_are_no_defaults() {
+        check(
+            "human zsh takes 3 seconds to start. It never did that before.",
+            "",
+        );
+        check("human how are you? always busy I guess :)", "");
+        check("human die Shell war nie so langsam. bitte ansehen", "");
+        check("human fix the bug in this repo that we found", "");
+        check("human In this repo, find the bug", "");
+    }
+
+    #[test]
+    fn corrections_are_kept_word_for_word() {
+        for said in [
+            "No, don't mock the database. Use the real postgres container, `docker compose up -d db`.",
+            "I don't want slowapi. We already have redis, write it with a redis INCR.",
+            "That worked. Btw, actually I changed my mind about the commit messages: use Conventional Commits in this repo, not just short ones.",
+            "不对,应该用 polars,不要用 pandas。",
+            "Ich will keinen Mock. Nimm die echte Datenbank.",
+            "Je ne veux pas de mock, prends la vraie base.",
+        ] {
+            check(
+                &format!("human add the test for the login page\nfinal done\nhuman {said}"),
+                &format!("correction: {said}"),
+            );
+        }
+    }
+
+    #[test]
+    fn how_things_are_done_here_is_a_default_behind_a_request() {
+        check(
+            "human write the changelog entry\nfinal done\nhuman No, not like that. In this repo changelog entries are one line.",
+            "always: In this repo changelog entries are one line.",
+        );
+        check(
+            "human 写更新日志\nfinal 好了\nhuman 本项目的日志条目只写一行。",
+            "always: 本项目的日志条目只写一行。",
+        );
     }
 
     #[test]

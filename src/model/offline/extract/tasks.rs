@@ -12,11 +12,20 @@ use crate::domain::item::{Item, ItemKind, Place, Provenance};
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::model::offline::extract::pasted;
-use crate::model::offline::extract::words::{self, one_line, sentences, terms, weight};
+use crate::model::offline::extract::words::{
+    self, is_question, one_line, sentences, terms, weight,
+};
 use crate::text::cues::{self, Cue, CueSet};
 
 /// A message that says less than this adds to what was said before.
 const NEW_REQUEST_WEIGHT_MIN: usize = 20;
+
+/// A message that leads over ("ok, …", "and …"), or that stands around a pasted
+/// log, opens a task only if it says at least this much.
+const FOLLOW_UP_WEIGHT_MAX: usize = 60;
+
+/// Where a secret stood.
+const REDACTION_TAG: &str = "[redacted:";
 
 /// A sentence that says less than this is no title.
 const TITLE_WEIGHT_MIN: usize = 8;
@@ -55,17 +64,35 @@ pub(crate) struct Message {
 
 impl Message {
     /// What it is about: its first sentence that is more than a reaction to
-    /// what came before.
-    pub(crate) fn title(&self, bytes_max: usize) -> String {
+    /// what came before, or an announcement of what is pasted.
+    fn topic(&self) -> Option<&str> {
         let tells = |sentence: &&Sentence| {
             let reacts = sentence.cues.has(Cue::Accept) || sentence.cues.has(Cue::Complaint);
-            !reacts && TITLE_WEIGHT_MIN <= weight(&sentence.text)
+            let goes_on = sentence.cues.has(Cue::FollowUp) || sentence.text.ends_with([':', '：']);
+            let weight = weight(&sentence.text);
+            let is_whole = !goes_on || FOLLOW_UP_WEIGHT_MAX <= weight;
+            !reacts && is_whole && TITLE_WEIGHT_MIN <= weight && !has_redaction(&sentence.text)
         };
-        let sentence = self.sentences.iter().find(tells);
-        words::title(
-            sentence.map_or(&self.line, |sentence| &sentence.text),
-            bytes_max,
-        )
+        (self.sentences.iter().find(tells)).map(|sentence| sentence.text.as_str())
+    }
+
+    /// Opens nothing of its own, whatever stands in it: an answer to a
+    /// question, a short addition, a log with a word or two around it.
+    fn only_adds(&self) -> bool {
+        let weight = weight(&self.own);
+        let goes_on =
+            (self.sentences.first()).is_some_and(|sentence| sentence.cues.has(Cue::FollowUp));
+        weight < NEW_REQUEST_WEIGHT_MIN
+            || has_redaction(&self.own)
+            || ((goes_on || self.has_pasted) && weight < FOLLOW_UP_WEIGHT_MAX)
+    }
+
+    /// Says something that is neither asked nor a reaction.
+    pub(crate) fn states(&self) -> bool {
+        self.sentences.iter().any(|sentence| {
+            let reacts = sentence.cues.has(Cue::Accept) || sentence.cues.has(Cue::Hedge);
+            !reacts && TITLE_WEIGHT_MIN <= weight(&sentence.text) && !is_question(&sentence.text)
+        })
     }
 
     pub(crate) fn has(&self, cue: Cue) -> bool {
@@ -79,6 +106,10 @@ pub(crate) struct Sentence {
     pub(crate) cues: CueSet,
 }
 
+fn has_redaction(text: &str) -> bool {
+    text.contains(REDACTION_TAG)
+}
+
 /// A request and what followed.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -86,6 +117,24 @@ pub(crate) struct Task {
     pub(crate) messages: Vec<Message>,
     /// Items from the opening message to before the next task.
     pub(crate) items: Range<usize>,
+}
+
+impl Task {
+    /// What it is about: the first sentence that says it, whichever message it
+    /// stands in; else what the person said first.
+    pub(crate) fn title(&self, bytes_max: usize) -> String {
+        if let Some(topic) = self.topic() {
+            return words::title(topic, bytes_max);
+        }
+        let says = |message: &&Message| 0 < weight(&message.own) && !has_redaction(&message.own);
+        let message = self.messages.iter().find(says);
+        let line = message.map_or(&self.messages[0].line, |message| &message.own);
+        words::title(line, bytes_max)
+    }
+
+    fn topic(&self) -> Option<&str> {
+        self.messages.iter().find_map(Message::topic)
+    }
 }
 
 /// The tasks of a session, in order. Empty when no person said anything.
@@ -104,8 +153,10 @@ pub(crate) fn split(items: &[Item<Redacted>]) -> Vec<Task> {
         let pause = last_at
             .zip(item.at)
             .map(|(before, now)| now.seconds() - before.seconds());
-        message.opens =
-            tasks.is_empty() || (answered && is_new_request(&message, &new_terms, &known, pause));
+        // A greeting or a bare log is no task yet: the request behind it is.
+        let has_task = tasks.last().is_some_and(|task| task.topic().is_some());
+        message.opens = tasks.is_empty()
+            || (answered && has_task && is_new_request(&message, &new_terms, &known, pause));
         last_at = item.at.or(last_at);
         answered = false;
         if message.opens {
@@ -173,10 +224,13 @@ fn is_new_request(
     pause_seconds: Option<i64>,
 ) -> bool {
     let takes_back = message.has(Cue::Correction) || message.has(Cue::Complaint);
-    if takes_back || weight(&message.own) < NEW_REQUEST_WEIGHT_MIN {
+    if takes_back || message.only_adds() {
         return false;
     }
-    let only_states_a_default = message.cues.iter().all(|cues| cues.states_default());
+    let is_default = |cues: &CueSet| cues.states_default() || cues.has(Cue::Convention);
+    let only_states_a_default = (message.cues.iter())
+        .filter(|cues| !cues.has(Cue::Accept))
+        .all(is_default);
     if only_states_a_default && !message.cues.is_empty() {
         return false;
     }

@@ -128,6 +128,8 @@ fn sessions_with_nothing_worth_keeping_give_nothing() {
         "",
         "human hello\nfinal Hello! How can I help?",
         "human 你好\nfinal 你好！",
+        "human hi\nfinal Hello!\nhuman how are you? always busy I guess :)\nfinal Well.\nhuman what's a good name for a cat?\nfinal Miso.\nhuman lol thanks, bye",
+        "human wie geht es dir heute so?\nfinal gut\nhuman was ist ein guter Name für eine Katze?\nfinal Miso\nhuman und für einen großen alten Hund?\nfinal Bello\nhuman danke!",
         "human What does the borrow checker do?\nfinal It checks borrows.",
         "human What is in this folder?\nrun ls | ok a b\nfinal Two files.",
         "context Always use tabs\nfinal Hello.\nrun cargo test | ok",

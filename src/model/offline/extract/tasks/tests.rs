@@ -25,6 +25,63 @@ fn short_additions_belong_to_the_task() {
 }
 
 #[test]
+fn answers_and_pasted_logs_belong_to_the_task() {
+    check(
+        "human Deploy the current main to staging\nrun fly deploy | failed\nhuman use this token: [redacted:github-token] and the other password is here\nfinal ok\nhuman ok do that, but only in staging",
+        "| 1 4 6",
+    );
+    check(
+        "human Fix the parser for tab characters\nfinal done\nhuman and here's CI:\nwarning: a 1\nwarning: a 2\nwarning: a 3\nwarning: a 4\nignore it, just a flake",
+        "| 1 3",
+    );
+    check(
+        "human 修复解析器里的缩进问题\nfinal 好\nhuman 嗯，那就只在测试环境里这样做吧",
+        "| 1 3",
+    );
+    check(
+        "human Fix the parser for tab characters\nfinal done\nhuman Good. From now on, always run the linter before you finish",
+        "| 1 3",
+    );
+}
+
+#[test]
+fn a_greeting_is_no_task() {
+    check(
+        "human hi there\nfinal hello\nhuman Fix the parser for tab characters",
+        "| 1 3",
+    );
+}
+
+#[test]
+fn titles_come_from_a_request() {
+    for (story, expected) in [
+        (
+            "human hi\nfinal hello\nhuman Fix the parser for tabs.",
+            "Fix the parser for tabs",
+        ),
+        (
+            "human That worked. Thanks!\nhuman Now write the notes.",
+            "Now write the notes",
+        ),
+        (
+            "human here is the log:\nwarning: a 1\nwarning: a 2\nwarning: a 3\nwarning: a 4\nwhat is wrong with the pool?",
+            "what is wrong with the pool?",
+        ),
+        (
+            "human use this token: [redacted:github-token]\nhuman Deploy main to staging",
+            "Deploy main to staging",
+        ),
+        (
+            "human 好的。\nhuman 请修复登录页面的错误。",
+            "请修复登录页面的错误",
+        ),
+        ("human fix it", "fix it"),
+    ] {
+        assert_eq!(split(&items(story))[0].title(100), expected, "{story}");
+    }
+}
+
+#[test]
 fn corrections_and_complaints_belong_to_the_task() {
     check(
         "human Fix the parser for tab characters\nfinal done\nhuman No, that is not what I meant with this thing",
