@@ -94,6 +94,12 @@ pub(crate) enum Fault {
     Guard(GuardFault),
     /// It ended without an explicit finish.
     NotFinished,
+    /// The person has a version there that cannot be committed, and it must
+    /// not be overwritten.
+    InTheWay {
+        path: TreePath,
+        why: String,
+    },
     /// Merging with what the person did meanwhile met the same lines.
     Conflict {
         path: TreePath,
@@ -113,6 +119,7 @@ impl Fault {
             Self::PersonOverruled { .. } => "person",
             Self::Guard(_) => "loss",
             Self::NotFinished => "not-finished",
+            Self::InTheWay { .. } => "in-the-way",
             Self::Conflict { .. } => "conflict",
         }
     }
@@ -144,6 +151,9 @@ impl Fault {
             }
             Self::Guard(fault) => guard_words(fault),
             Self::NotFinished => "the worker did not end with an explicit finish".to_owned(),
+            Self::InTheWay { path, why } => format!(
+                "`{path}` has an edit of yours that cannot be committed: {why}; mend that first, it is never overwritten"
+            ),
             Self::Conflict { path } => {
                 format!("the person changed the same lines of `{path}` meanwhile")
             }
@@ -159,7 +169,9 @@ impl Fault {
             }
             Self::Secret { .. } => JobError::ResultHoldsSecret,
             Self::Withheld { .. } => JobError::ResultHoldsWithheld,
-            Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
+            Self::PersonOverruled { .. } | Self::InTheWay { .. } | Self::Conflict { .. } => {
+                JobError::PersonOverruled
+            }
             Self::Guard(_) => JobError::LossGuard,
             Self::NotFinished => JobError::WorkerUnfinished,
         }

@@ -9,7 +9,7 @@
 //! published; a stop in between leaves the note pending, and it is applied
 //! again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -104,6 +104,7 @@ pub(crate) fn publish(
         let taken = take_in(press, &lock, now)?;
         let (head, mut withheld) = (taken.head, taken.withheld.clone());
         let fresh_until = fresh_until(press, attempt, &taken.left);
+        let uncommitted = uncommitted(&taken);
         absorbed.push(taken);
         if let (Some(quiet_at), true) = (fresh_until, waits_left > 0) {
             drop(lock);
@@ -116,6 +117,11 @@ pub(crate) fn publish(
             Ok(ready) => ready,
             Err((error, faults)) => return Ok(refused(error, faults, absorbed)),
         };
+        let faults = in_the_way(&uncommitted, &ready.changes);
+        if !faults.is_empty() {
+            let error = JobError::PersonOverruled;
+            return Ok(refused(error, faults, absorbed));
+        }
         let forgotten = forget(press, attempt, &ready, &mut withheld)?;
         stop::point("consolidate.forgotten_written");
         // The token is proven at the last moment, under the folder's lock.
@@ -192,6 +198,27 @@ fn fresh_until(press: &Press<'_>, attempt: &Attempt, left: &[LeftFile]) -> Optio
             _ => None,
         })
         .max()
+}
+
+/// What the person has in the folder that stays uncommitted until they mend it,
+/// with the reason.
+fn uncommitted(taken: &Absorbed) -> BTreeMap<String, String> {
+    let is_lasting = |file: &&LeftFile| !matches!(file.reason, LeftAlone::TooFresh { .. });
+    let left = taken.left.iter().filter(is_lasting);
+    let left = left.map(|file| (file.path.to_string(), file.reason.to_string()));
+    let unfit = taken.unfit.iter();
+    let unfit = unfit.map(|it| (it.path.to_string(), it.why.to_string()));
+    unfit.chain(left).collect()
+}
+
+/// Files that would have to be overwritten.
+fn in_the_way(uncommitted: &BTreeMap<String, String>, changes: &[TreeChange]) -> Vec<Fault> {
+    let fault = |change: &TreeChange| {
+        let why = uncommitted.get(change.path.as_str())?.clone();
+        let path = change.path.clone();
+        Some(Fault::InTheWay { path, why })
+    };
+    changes.iter().filter_map(fault).collect()
 }
 
 /// Waits for the moment, without the folder's lock.

@@ -226,6 +226,49 @@ fn a_revert_of_an_edit_releases_what_the_edit_withheld() {
     assert_eq!(sandbox.withheld_count(), 1);
 }
 
+#[test]
+fn a_secret_that_a_person_left_stops_only_what_would_overwrite_it() {
+    let mut sandbox = baseline();
+    let secret = format!("{}{}", "ghp_", "a1B2".repeat(9));
+    let line = format!("- token {secret}\n");
+    sandbox.append("memory_summary.md", &line);
+    sandbox.note("2025-12-01T10-00-00-tabs", "Indent with tabs.");
+    sandbox.script(|request| {
+        good_work(request)?;
+        edit(
+            &request.staging.join("memory_summary.md"),
+            "Works on one project.",
+            "Works on two projects.",
+        );
+        finished()
+    });
+    for _ in 0..2 {
+        let report = sandbox.run();
+        let error = JobError::PersonOverruled;
+        assert_eq!(report.outcome, Outcome::FailedAfter { error });
+        let words = report.complaints[0].words.as_str();
+        assert!(
+            words.contains("`memory_summary.md`") && words.contains("secret"),
+            "{words}"
+        );
+        assert!(sandbox.read("memory_summary.md").contains(&secret));
+    }
+    // A note that only changes the handbook comes through.
+    sandbox.script(good_work);
+    let report = sandbox.run();
+    assert!(
+        matches!(report.outcome, Outcome::Done { .. }),
+        "{:?}",
+        report.complaints
+    );
+    assert!(sandbox.read("MEMORY.md").contains("Indent with tabs."));
+    assert!(sandbox.read("memory_summary.md").contains(&secret));
+    sandbox.replace("memory_summary.md", &line, "");
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.run_done();
+    assert!(!sandbox.git(&["log", "--all", "-p"]).contains(&secret));
+}
+
 /// A baseline of one note on top of another one.
 fn baseline_of_note() -> (Sandbox, TreePath) {
     let mut sandbox = baseline();
