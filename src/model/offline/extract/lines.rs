@@ -8,7 +8,7 @@ use crate::domain::text::Redacted;
 use crate::model::offline::extract::outcome::{Evidence, Verdict};
 use crate::model::offline::extract::signals::{Signal, SignalKind, of_task};
 use crate::model::offline::extract::tasks::Task;
-use crate::model::offline::extract::words::{begin_of, one_line, shorten};
+use crate::model::offline::extract::words::{begin_of, code, one_line, shorten};
 use crate::model::offline::extract::work::{
     Command, Failure, Files, Remedy, Work, done, failures, proven,
 };
@@ -160,7 +160,7 @@ pub(crate) fn facts(
         facts.push(fact(
             List::Knowledge,
             1,
-            format!("- `{}` works here ({place})", command.line),
+            format!("- {} works here ({place})", code(&command.line)),
         ));
     }
     facts.extend(files_fact(&work.files_in(&task.items)));
@@ -169,7 +169,7 @@ pub(crate) fn facts(
         facts.push(fact(
             List::KeySteps,
             3,
-            format!("- ran `{}` ({place})", command.line),
+            format!("- ran {} ({place})", code(&command.line)),
         ));
     }
     if !uses_memory {
@@ -185,8 +185,8 @@ fn fact(list: List, rank: u8, line: String) -> Fact {
 fn failure_line(failure: &Failure<'_>) -> String {
     let command = failure.command;
     let mut line = format!(
-        "- `{}` failed ({}",
-        command.line,
+        "- {} failed ({}",
+        code(&command.line),
         place(command.result_place)
     );
     if 1 < failure.times {
@@ -194,16 +194,27 @@ fn failure_line(failure: &Failure<'_>) -> String {
     }
     line.push(')');
     if let Some(error) = &command.error {
-        let _ = write!(line, ": `{error}`");
+        let _ = write!(line, ": {}", code(error));
     }
     let worked = |command: &Command| place(command.result_place);
-    let _ = match failure.remedy {
-        Remedy::None => write!(line, "; nothing that worked followed"),
-        Remedy::Again(then) => write!(line, "; it worked later ({})", worked(then)),
+    let _ = match &failure.remedy {
+        Remedy::None => Ok(()),
+        Remedy::Again { then, .. } => write!(line, "; it worked later ({})", worked(then)),
         Remedy::Instead(then) => {
-            write!(line, "; then `{}` worked ({})", then.line, worked(then))
+            write!(
+                line,
+                "; then {} worked ({})",
+                code(&then.line),
+                worked(then)
+            )
         }
     };
+    if let Remedy::Again { between, .. } = &failure.remedy {
+        for (index, helped) in between.iter().enumerate() {
+            let before = if index == 0 { ", after" } else { " and" };
+            let _ = write!(line, "{before} {} ({})", code(&helped.line), worked(helped));
+        }
+    }
     line
 }
 
@@ -213,7 +224,7 @@ fn files_fact(files: &Files) -> Option<Fact> {
     let names: Vec<String> = files
         .keys()
         .take(FILES_MAX)
-        .map(|path| format!("`{path}`"))
+        .map(|path| code(path))
         .collect();
     let more = match files.len().saturating_sub(FILES_MAX) {
         0 => String::new(),
@@ -268,7 +279,7 @@ pub(crate) fn outcome_line(verdict: &Verdict) -> String {
             place: at,
         } => {
             let result = if *passed { "passed" } else { "failed" };
-            format!("{label} ({}: `{command}` {result})", place(*at))
+            format!("{label} ({}: {} {result})", place(*at), code(command))
         }
         Evidence::Aborted { place: at } => format!("{label} ({}: broken off)", place(*at)),
         Evidence::WentOn { place: at } => {

@@ -23,6 +23,7 @@ mod lines;
 mod outcome;
 mod pasted;
 mod raw_memory;
+mod related;
 mod render;
 mod signals;
 mod tasks;
@@ -144,9 +145,9 @@ fn is_worth_keeping(tasks: &[Task], work: &Work) -> bool {
 /// Which agent, where, when.
 fn context_line(facts: &SessionFacts) -> String {
     let mut line = format!("{} session", facts.agent);
-    let mut add = |words: &str, value: Option<&Redacted>| {
+    let mut add = |before: &str, value: Option<&Redacted>| {
         if let Some(value) = value.map(|value| words::one_line(value.as_str())) {
-            let _ = write!(line, "{words} `{}`", value.replace('`', "'"));
+            let _ = write!(line, "{before} {}", words::code(&value));
         }
     };
     add(" in", facts.project.as_ref());

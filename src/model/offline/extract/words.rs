@@ -66,7 +66,15 @@ pub(crate) fn end_of(text: &str, bytes_max: usize) -> &str {
     &text[text.ceil_char_boundary(text.len().saturating_sub(bytes_max))..]
 }
 
-/// The first line of a command or output as it may stand between backticks.
+/// `text` as Markdown code: between more backticks than stand in it.
+pub(crate) fn code(text: &str) -> String {
+    let longest = (text.split(|c| c != '`').map(str::len).max()).unwrap_or_default();
+    let fence = "`".repeat(longest + 1);
+    let pad = if longest == 0 { "" } else { " " };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// The first line of a command or output, word for word but for white space.
 pub(crate) fn code_line(text: &str, bytes_max: usize) -> String {
     let first = text
         .lines()
@@ -75,10 +83,10 @@ pub(crate) fn code_line(text: &str, bytes_max: usize) -> String {
     let line = one_line(first);
     let has_more = first.trim().len() < text.len();
     if line.len() <= bytes_max && !has_more {
-        return line.replace('`', "'");
+        return line;
     }
     let kept = begin_of(&line, bytes_max - '…'.len_utf8());
-    format!("{kept}…").replace('`', "'")
+    format!("{kept}…")
 }
 
 /// The beginning of `line` as a title: whole words where the script has them,
@@ -147,7 +155,7 @@ pub(crate) fn terms(text: &str) -> BTreeSet<String> {
 mod tests {
     use proptest::prelude::{ProptestConfig, proptest};
 
-    use super::{is_question, one_line, sentences, shorten, terms, title, weight};
+    use super::{code, is_question, one_line, sentences, shorten, terms, title, weight};
 
     #[test]
     fn sentences_end_where_their_script_says() {
@@ -170,6 +178,18 @@ mod tests {
         assert_eq!(title("Fix the parser. Then test it.", 80), "Fix the parser");
         assert_eq!(title("one two three four", 12), "one two…");
         assert_eq!(title("修复解析器的缩进问题", 20), "修复解析器…");
+    }
+
+    #[test]
+    fn code_is_word_for_word_between_enough_backticks() {
+        for (text, expected) in [
+            ("cargo test", "`cargo test`"),
+            ("echo `date`", "`` echo `date` ``"),
+            ("a `` b", "``` a `` b ```"),
+            ("运行 `x`", "`` 运行 `x` ``"),
+        ] {
+            assert_eq!(code(text), expected);
+        }
     }
 
     #[test]

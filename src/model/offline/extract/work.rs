@@ -11,6 +11,7 @@ use crate::domain::item::{Item, ItemKind, Place, Provenance, Trust};
 use crate::domain::text::Redacted;
 use crate::model::offline::extract::command_line::Shape;
 use crate::model::offline::extract::errors::error_line;
+use crate::model::offline::extract::related;
 use crate::model::offline::extract::words::{begin_of, code_line, one_line};
 
 /// A command is shown up to this many bytes.
@@ -168,7 +169,7 @@ fn end(command: &mut Command, output: &Item<Redacted>, succeeded: Option<bool>) 
 }
 
 fn relative(path: &str, cwd: Option<&str>) -> String {
-    let path = one_line(path).replace('`', "'");
+    let path = one_line(path);
     let below = cwd
         .map(|cwd| cwd.trim_end_matches(['/', '\\']))
         .filter(|cwd| !cwd.is_empty());
@@ -189,11 +190,15 @@ pub(crate) struct Failure<'a> {
 
 #[derive(Debug)]
 pub(crate) enum Remedy<'a> {
-    /// Nothing of the kind worked in this session.
+    /// Nothing that can be told to belong to it worked in this session.
     None,
-    /// The same command line worked later.
-    Again(&'a Command),
-    /// Another command line of the same kind worked later.
+    /// The same command line worked later, after what was done in between.
+    Again {
+        then: &'a Command,
+        between: Vec<&'a Command>,
+    },
+    /// Another command line of the same kind, or about the same thing, worked
+    /// later.
     Instead(&'a Command),
 }
 
@@ -202,16 +207,7 @@ pub(crate) enum Remedy<'a> {
 pub(crate) fn failures<'a>(task: &'a [Command], later: &'a [Command]) -> Vec<Failure<'a>> {
     let mut seen: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     let mut failures: Vec<Failure<'a>> = Vec::new();
-    // Worked commands by key, newest first, so that each failure finds the
-    // next one behind it without another walk.
-    let mut worked: BTreeMap<&str, Vec<&Command>> = BTreeMap::new();
-    for command in later
-        .iter()
-        .rev()
-        .filter(|command| command.succeeded == Some(true))
-    {
-        worked.entry(&command.key).or_default().push(command);
-    }
+    let worked = Worked::of(later);
     for command in task {
         if command.only_looks || command.succeeded != Some(false) {
             continue;
@@ -222,23 +218,80 @@ pub(crate) fn failures<'a>(task: &'a [Command], later: &'a [Command]) -> Vec<Fai
             continue;
         }
         seen.insert((&command.key, error), failures.len());
-        let candidates = worked
-            .get(command.key.as_str())
-            .map_or(&[][..], Vec::as_slice);
-        let end = candidates.partition_point(|later| command.item_index < later.item_index);
-        let remedy = match candidates[..end].last() {
-            None => Remedy::None,
-            Some(next) if next.line == command.line => Remedy::Again(next),
-            Some(next) => Remedy::Instead(next),
-        };
         failures.push(Failure {
             command,
             times: 1,
-            remedy,
+            remedy: worked.remedy(command),
         });
     }
     failures
 }
+
+/// Commands that did something and worked, in order.
+struct Worked<'a> {
+    acts: Vec<&'a Command>,
+    /// Positions in `acts`, by key and by command line.
+    by_key: BTreeMap<&'a str, Vec<usize>>,
+    by_line: BTreeMap<&'a str, Vec<usize>>,
+}
+
+impl<'a> Worked<'a> {
+    fn of(commands: &'a [Command]) -> Self {
+        let is_act = |command: &&Command| command.succeeded == Some(true) && !command.only_looks;
+        let acts: Vec<&Command> = commands.iter().filter(is_act).collect();
+        let mut by_key: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        let mut by_line: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+        for (at, act) in acts.iter().enumerate() {
+            by_key.entry(&act.key).or_default().push(at);
+            by_line.entry(&act.line).or_default().push(at);
+        }
+        Self {
+            acts,
+            by_key,
+            by_line,
+        }
+    }
+
+    /// The nearest command behind a failed one that is the same attempt, else
+    /// the nearest about the same thing.
+    fn remedy(&self, failed: &Command) -> Remedy<'a> {
+        let from = (self.acts).partition_point(|act| act.item_index <= failed.item_index);
+        let next = |positions: Option<&Vec<usize>>| {
+            let positions = positions?;
+            let at = positions.partition_point(|at| *at < from);
+            positions.get(at).copied()
+        };
+        let same = next(self.by_line.get(failed.line.as_str()));
+        let alike = next(self.by_key.get(failed.key.as_str()));
+        let about = || {
+            let end = self.acts.len().min(from + ABOUT_THE_SAME_WITHIN);
+            let words = related::Words::of(&failed.line);
+            (from..end).find(|at| words.are_about(&related::Words::of(&self.acts[*at].line)))
+        };
+        match same.into_iter().chain(alike).min().or_else(about) {
+            None => Remedy::None,
+            Some(at) if Some(at) == same => Remedy::Again {
+                then: self.acts[at],
+                between: self.between(from, at),
+            },
+            Some(at) => Remedy::Instead(self.acts[at]),
+        }
+    }
+
+    /// What was done between a failure and the run that worked, when it is so
+    /// little that it may be the reason.
+    fn between(&self, from: usize, to: usize) -> Vec<&'a Command> {
+        let acts = &self.acts[from..to];
+        let helps = acts.len() <= BETWEEN_MAX && acts.iter().all(|act| !act.is_check);
+        if helps { acts.to_vec() } else { Vec::new() }
+    }
+}
+
+/// A command about the same thing is looked for among so many behind a failure.
+const ABOUT_THE_SAME_WITHIN: usize = 12;
+
+/// More commands than this between two runs do not explain anything.
+const BETWEEN_MAX: usize = 2;
 
 /// Commands that built, tested or checked something and worked, each once.
 pub(crate) fn proven(task: &[Command]) -> Vec<&Command> {

@@ -27,6 +27,38 @@ fn a_failure_is_joined_with_what_worked_later() {
     );
 }
 
+#[test]
+fn another_program_that_did_the_same_is_the_remedy() {
+    check_failures(
+        "run npm test -- cart | failed use pnpm\nrun pnpm test cart | ok",
+        "npm test -- cart x1 -> instead pnpm test cart",
+    );
+    check_failures(
+        "run python 脚本/汇总.py | failed No module\nrun git status | ok\nrun uv run 脚本/汇总.py | ok",
+        "python 脚本/汇总.py x1 -> instead uv run 脚本/汇总.py",
+    );
+    check_failures(
+        "run zprof | failed not found\nrun zsh -ic 'zmodload zsh/zprof; zprof' | ok",
+        "zprof x1 -> instead zsh -ic 'zmodload zsh/zprof; zprof'",
+    );
+    check_failures(
+        "run zprof | failed not found\nrun cargo build | ok",
+        "zprof x1 -> nothing",
+    );
+}
+
+#[test]
+fn what_ran_between_two_runs_is_the_lesson() {
+    check_failures(
+        "run pytest tests/a.py | failed refused\nrun docker compose up -d db | ok\nrun pytest tests/a.py | ok",
+        "pytest tests/a.py x1 -> again docker compose up -d db",
+    );
+    check_failures(
+        "run make | failed x\nrun a | ok\nrun b | ok\nrun c | ok\nrun make | ok",
+        "make x1 -> again",
+    );
+}
+
 #[track_caller]
 fn check_failures(story: &str, expected: &str) {
     let items = items(story);
@@ -35,7 +67,10 @@ fn check_failures(story: &str, expected: &str) {
         .map(|failure| {
             let remedy = match &failure.remedy {
                 Remedy::None => "nothing".to_owned(),
-                Remedy::Again(_) => "again".to_owned(),
+                Remedy::Again { between, .. } => {
+                    let helped: Vec<_> = between.iter().map(|act| act.line.as_str()).collect();
+                    format!("again {}", helped.join(" + ")).trim().to_owned()
+                }
                 Remedy::Instead(command) => format!("instead {}", command.line),
             };
             format!("{} x{} -> {remedy}", failure.command.line, failure.times)
