@@ -58,12 +58,14 @@ pub(super) fn read(recap: &Recap) -> RecapBody {
             ..TaskBody::default()
         });
     }
-    body.title = line::without_pointers(&body.title);
+    body.title = line::of_header(&body.title, TITLE_BYTES_MAX);
     body.context = line::without_pointers(&body.context);
     for task in &mut body.tasks {
-        task.title = line::without_pointers(&task.title);
-        let texts = task.requests.iter_mut().chain(&mut task.keywords);
-        texts.for_each(|text| *text = line::without_pointers(text));
+        task.title = line::of_header(&task.title, TITLE_BYTES_MAX);
+        let requests = task.requests.iter_mut();
+        requests.for_each(|text| *text = line::without_pointers(text));
+        let keywords = task.keywords.iter_mut();
+        keywords.for_each(|text| *text = line::of_header(text, TITLE_BYTES_MAX));
     }
     body
 }
@@ -72,8 +74,11 @@ fn fallback_title(recap: &Recap, body: &RecapBody) -> String {
     let slug = recap.header.slug.as_deref().unwrap_or_default();
     let slug = slug.replace(['_', '-'], " ");
     let candidates = [body.title.as_str(), &body.context, slug.trim(), "session"];
-    let title = candidates.into_iter().find(|text| !text.is_empty());
-    line::shorten(title.unwrap_or_default(), TITLE_BYTES_MAX)
+    let title = candidates
+        .into_iter()
+        .map(line::clean)
+        .find(|text| !text.is_empty());
+    line::shorten(&title.unwrap_or_default(), TITLE_BYTES_MAX)
 }
 
 /// Adds what only the raw memory has.

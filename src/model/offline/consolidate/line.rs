@@ -43,6 +43,19 @@ pub(super) fn without_pointers(text: &str) -> String {
     )
 }
 
+/// A header field (folder, project, title, keyword) as it can stand anywhere
+/// in a line of ours: one line, bounded, no markers at its start, and nothing
+/// that reads as a reference, also not together with what we print behind it.
+pub(super) fn of_header(text: &str, bytes_max: usize) -> String {
+    let plain = without_pointers(&shorten(&clean(text), bytes_max));
+    // `thread_id` and then our own colon would name a session.
+    let bare = plain.trim_end_matches(['`', '"', '*', ' ']);
+    match bare.strip_suffix("thread_id") {
+        Some(before) => format!("{before}thread\\_id{}", &plain[bare.len()..]),
+        None => plain,
+    }
+}
+
 /// `text` with the references that `is_plain` names made plain.
 pub(super) fn made_plain(text: &str, is_plain: &dyn Fn(&Target) -> bool) -> String {
     let mut out = String::with_capacity(text.len());

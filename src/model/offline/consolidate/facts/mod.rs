@@ -32,6 +32,11 @@ mod tasks;
 /// Most bytes of a resource's first line.
 const RESOURCE_TITLE_BYTES_MAX: usize = 160;
 
+/// Most bytes of what a recap's header says, as it is copied.
+const NAME_BYTES_MAX: usize = 120;
+const FOLDER_BYTES_MAX: usize = 400;
+const TRANSCRIPT_BYTES_MAX: usize = 1_000;
+
 /// What all recaps together say.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Facts {
@@ -243,9 +248,12 @@ impl<'a> ReadRecap<'a> {
             thread_id: header.thread_id.clone(),
             path: path.clone(),
             agent: header.agent,
-            cwd: header.cwd.as_ref().map(|cwd| line::clean(cwd.as_str())),
-            rollout_path: line::clean(header.rollout_path.as_str()),
-            sentence: sentence.to_owned(),
+            cwd: header
+                .cwd
+                .as_ref()
+                .map(|cwd| line::of_header(cwd.as_str(), FOLDER_BYTES_MAX)),
+            rollout_path: line::of_header(header.rollout_path.as_str(), TRANSCRIPT_BYTES_MAX),
+            sentence: line::of_header(sentence, FOLDER_BYTES_MAX),
             tools: tools(&body),
         };
         Self {
@@ -256,7 +264,8 @@ impl<'a> ReadRecap<'a> {
     }
 
     fn folder(&self) -> Option<String> {
-        let cwd = self.source.cwd.as_deref()?;
+        let cwd = line::clean(self.recap.header.cwd.as_ref()?.as_str());
+        let cwd = cwd.as_str();
         let trimmed = cwd.trim_end_matches(['/', '\\']);
         Some(if trimmed.is_empty() { cwd } else { trimmed }.to_owned())
     }
@@ -271,7 +280,12 @@ impl<'a> ReadRecap<'a> {
             let folder = self.folder()?;
             Some(projects.get(&folder).cloned().unwrap_or(folder))
         };
-        self.project().or_else(by_folder).unwrap_or_default()
+        let key = self.project().or_else(by_folder).unwrap_or_default();
+        // The keys of notes and resources are not to be had by a name.
+        if key.starts_with(EXTENSIONS) {
+            return format!("./{key}");
+        }
+        key
     }
 }
 
@@ -296,7 +310,7 @@ fn titles<'a>(keys: impl Iterator<Item = &'a String> + Clone) -> BTreeMap<String
             Some(1) | None => short,
             Some(_) => format!("{short} ({key})"),
         };
-        (key.clone(), title)
+        (key.clone(), line::of_header(&title, NAME_BYTES_MAX))
     })
     .collect()
 }
@@ -320,7 +334,8 @@ fn gather_group(
     gate: &Gate<'_>,
     gone: &mut BTreeMap<String, RetireReason>,
 ) -> Group {
-    let (tasks, places) = join_tasks(recaps, name(&key), gate);
+    let project = line::of_header(name(&key), NAME_BYTES_MAX);
+    let (tasks, places) = join_tasks(recaps, &project, gate);
     let mut said = Vec::new();
     for (recap, task_indexes) in recaps.iter().zip(&places) {
         for (task, index) in recap.body.tasks.iter().zip(task_indexes) {

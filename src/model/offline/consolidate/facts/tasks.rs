@@ -95,7 +95,10 @@ fn keywords(task: &TaskBody, project: &str) -> Vec<String> {
     if words.is_empty() {
         let lists = [&task.knowledge, &task.failures, &task.steps];
         for text in lists.into_iter().flatten() {
-            let spans = code_spans(text).map(|span| span.replace(',', " "));
+            let spans = code_spans(text).map(|span| {
+                let words = span.replace(',', " ");
+                line::of_header(&words, words.len())
+            });
             words.extend(spans.filter(fits));
         }
     }

@@ -6,12 +6,16 @@ use crate::domain::note::NOTE_MARK;
 use crate::domain::path::RECAPS;
 use crate::domain::time::Timestamp;
 use crate::model::offline::consolidate::facts::{Group, Kind, Source, Statement, Task};
+use crate::model::offline::consolidate::line;
 use crate::model::offline::consolidate::outline::{Block, Section};
 
 /// Key and title of the group that holds what only notes say.
 pub(super) const NOTES_KEY: &str = "extensions/ad_hoc";
 
 pub(super) const NOTES_TITLE: &str = "notes";
+
+/// Most bytes of a project's identity.
+const KEY_BYTES_MAX: usize = 300;
 
 /// Most task marks that a bullet carries: the newest ones.
 const REFERENCES_MAX: usize = 6;
@@ -59,11 +63,12 @@ pub(super) fn lead_lines(group: &Group) -> [String; 2] {
         ];
     }
     let key = if group.key.is_empty() {
-        "unknown folders"
+        "unknown folders".to_owned()
     } else {
-        &group.key
+        line::of_header(&group.key, KEY_BYTES_MAX)
     };
-    let cwd = group.cwd.as_deref().unwrap_or("unknown");
+    // A semicolon ends the folder.
+    let cwd = group.cwd.as_deref().unwrap_or("unknown").replace(';', ",");
     [
         format!("scope: sessions in {key}"),
         format!(
