@@ -11,6 +11,7 @@
 //! Cues hint, they do not understand. Whoever acts on one keeps the sentence
 //! itself, word for word, so that a wrong hint can be seen to be wrong.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -185,6 +186,35 @@ impl Hit {
     }
 }
 
+/// Whether a word joins others, asks politely or is a cue itself: it names
+/// nothing that a session could be found by.
+pub(crate) fn is_glue(word: &str) -> bool {
+    PHRASES.glue.contains(&fold(word))
+}
+
+/// `run` of a script without spaces, without the words at its ends that name
+/// nothing.
+pub(crate) fn without_glue(run: &str) -> &str {
+    let mut run = run;
+    loop {
+        let longest = |ends: &dyn Fn(&str) -> bool| {
+            let words = PHRASES.glue.iter().filter(|word| ends(word));
+            words.map(String::len).max().unwrap_or(0)
+        };
+        let head = longest(&|word| is_unspaced_word(word) && run.starts_with(word));
+        let rest = &run[head..];
+        let tail = longest(&|word| is_unspaced_word(word) && rest.ends_with(word));
+        if head + tail == 0 {
+            return run;
+        }
+        run = &rest[..rest.len() - tail];
+    }
+}
+
+fn is_unspaced_word(word: &str) -> bool {
+    word.chars().all(is_unspaced)
+}
+
 /// Lower case, composed, full-width letters and curly apostrophes made plain.
 fn fold(text: &str) -> String {
     if text.is_ascii() {
@@ -248,18 +278,26 @@ struct Phrase {
 }
 
 struct Phrases {
+    /// Words that name nothing, single-word cues of spaced scripts among them.
+    glue: BTreeSet<String>,
     all: Vec<Phrase>,
     matcher: AhoCorasick,
 }
 
 static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
     let mut all = Vec::new();
-    let mut patterns = Vec::new();
+    let mut patterns: Vec<String> = Vec::new();
+    let mut glue = BTreeSet::new();
     for (_, data) in LANGUAGES {
         let file: LanguageFile = toml::from_str(data).expect("compiled in, and parsed by a test");
+        glue.extend(file.glue.iter().map(|word| fold(word)));
         for (cue, lists) in file.kinds() {
             for (words, only_at_start) in [(&lists.anywhere, false), (&lists.at_start, true)] {
                 for word in words {
+                    let is_wish = matches!(cue, Some(Cue::Default | Cue::Prohibition));
+                    if is_wish && word.chars().all(is_spaced) {
+                        glue.insert(fold(word));
+                    }
                     patterns.push(fold(word));
                     all.push(Phrase { cue, only_at_start });
                 }
@@ -270,13 +308,14 @@ static PHRASES: LazyLock<Phrases> = LazyLock::new(|| {
         .match_kind(MatchKind::Standard)
         .build(patterns)
         .expect("a few thousand short phrases fit an automaton");
-    Phrases { all, matcher }
+    Phrases { glue, all, matcher }
 });
 
 /// A data file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LanguageFile {
+    glue: Vec<String>,
     default: PhraseLists,
     prohibition: PhraseLists,
     correction: PhraseLists,

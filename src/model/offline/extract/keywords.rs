@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::model::offline::extract::words::{begin_of, weight};
-use crate::text::cues::is_unspaced;
+use crate::text::cues::{is_glue, is_unspaced, without_glue};
 
 /// Most keywords of a session.
 const KEYWORDS_MAX: usize = 12;
@@ -59,8 +59,8 @@ pub(crate) fn keywords<'a>(
 
 fn add(scores: &mut BTreeMap<String, usize>, word: &str, score: usize) {
     // Hiragana joins words and ends them; alone it names nothing.
-    let is_glue = word.chars().all(|c| script(c) == 1);
-    if is_glue || weight(word) < WEIGHT_MIN || BYTES_MAX < word.len() {
+    let names_nothing = is_glue(word) || word.chars().all(|c| script(c) == 1);
+    if names_nothing || weight(word) < WEIGHT_MIN || BYTES_MAX < word.len() {
         return;
     }
     let word = if is_identifier(word) {
@@ -77,6 +77,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')))
         .flat_map(by_script)
         .map(|word| word.trim_matches(['.', '-', '/', '_']))
+        .map(|word| match word.chars().next().map(script) {
+            Some(3) => without_glue(word),
+            _ => word,
+        })
         .filter(|word| !word.is_empty() && word.chars().any(char::is_alphabetic))
 }
 
@@ -131,13 +135,45 @@ mod tests {
         check(
             &[],
             &["修复parser的缩进问题", "パーサーを直して"],
-            "的缩进问题, parser, 修复",
+            "缩进问题, parser, 修复",
         );
         check(
             &[],
             &["設定ファイルのパーサーを直して", "パーサー"],
             "パーサー, ファイル, 設定",
         );
+    }
+
+    #[test]
+    fn words_that_join_others_are_no_keywords() {
+        for (request, junk) in [
+            (
+                "请把 sales.csv 按地区汇总,并输出到 out/summary.parquet",
+                "请把 并输出到 按地区汇总",
+            ),
+            (
+                "Bitte verwende immer pnpm, bitte keine Preise",
+                "bitte immer",
+            ),
+            (
+                "Please always return the total, please + return",
+                "please always return +",
+            ),
+            (
+                "Por favor siempre usa pnpm para todo",
+                "favor siempre para todo",
+            ),
+            ("Пожалуйста всегда запускай тесты", "пожалуйста всегда"),
+        ] {
+            let found = keywords([].into_iter(), [request, request].into_iter());
+            assert!(!found.is_empty(), "{request}");
+            for word in junk.split(' ') {
+                assert!(
+                    !found.iter().any(|known| known == word),
+                    "{word}: {found:?}"
+                );
+            }
+        }
     }
 
     #[track_caller]

@@ -51,17 +51,27 @@ pub(crate) fn print(
     printed
 }
 
-/// The project's name; the agent's where there is none.
+/// The project's name; the agent's where there is none, as in a home folder.
 fn group(facts: &SessionFacts) -> String {
     let identity = (facts.project.as_ref().or(facts.cwd.as_ref())).map(Redacted::as_str);
     let name = identity.and_then(|identity| {
         let trimmed = identity.trim_end_matches(['/', '\\']);
+        if is_home(trimmed) {
+            return None;
+        }
         trimmed
             .rsplit(['/', '\\'])
             .next()
             .filter(|name| !name.is_empty())
     });
     one_line(name.unwrap_or(facts.agent.label()))
+}
+
+/// `/home/NAME`, `/Users/NAME`, `C:\Users\NAME`: named after a person.
+fn is_home(folder: &str) -> bool {
+    let parts: Vec<&str> = folder.split(['/', '\\']).collect();
+    let is_root = |part: &str| part.is_empty() || part.ends_with(':');
+    folder == "/root" || matches!(parts[..], [root, "home" | "Users", _] if is_root(root))
 }
 
 /// One outcome for all: the common one, else partial.
@@ -93,7 +103,22 @@ fn yaml(value: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::yaml;
+    use super::{is_home, yaml};
+
+    #[test]
+    fn a_home_folder_is_no_project() {
+        for (folder, expected) in [
+            ("/home/me", true),
+            ("/Users/me", true),
+            ("C:\\Users\\me", true),
+            ("/root", true),
+            ("/home/me/src", false),
+            ("/w/ledger", false),
+            ("example.org/home/x", false),
+        ] {
+            assert_eq!(is_home(folder), expected, "{folder}");
+        }
+    }
 
     #[test]
     fn scalars_are_quoted_where_yaml_would_read_something_else() {

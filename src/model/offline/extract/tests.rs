@@ -84,7 +84,7 @@ task: Fix the parser so that tabs count as one column
 task_group: ledger
 task_outcome: partial
 cwd: /w/ledger
-keywords: parser.rs, lexer.rs, count, before, column, commit, parser, cargo
+keywords: parser.rs, lexer.rs, count, column, commit, parser, cargo
 ---
 
 ### Task 1: Fix the parser so that tabs count as one column
