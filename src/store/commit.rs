@@ -9,6 +9,7 @@ use crate::store::author::Author;
 use crate::store::error::{NotOurs, StoreError};
 use crate::store::locks::GitLock;
 use crate::store::message::CommitMessage;
+use crate::store::pack::Written;
 use crate::store::{Blob, Store, StoreLock, TreeChange, gix_id, id_of, objects};
 use crate::sys::fs;
 use crate::sys::stop::point;
@@ -70,16 +71,17 @@ impl Store {
             author,
             now,
         };
-        let commit = self.write_commit(&repository, &draft)?;
+        let written = self.write_commit(&repository, &draft)?;
         point("commit.objects_flushed");
+        self.assert_written(&written)?;
         // The index first: stopped in between, it says what the work tree has,
         // as after `git add`; the other way round it would show the person's
         // own edit as taken back.
         self.update_index(&repository, each())?;
         point("commit.index_written");
-        self.move_main(&repository, Some(expected_head), commit, message, now)?;
+        self.move_main(&repository, Some(expected_head), &written, message, now)?;
         point("commit.main_moved");
-        Ok(commit)
+        Ok(written.commit)
     }
 
     pub(super) fn write_blobs(
@@ -114,7 +116,7 @@ impl Store {
         Err(StoreError::Moved { expected, found })
     }
 
-    /// Moves main from `expected` to `new` by compare-and-swap, under the
+    /// Moves main from `expected` to what was `written` by compare-and-swap, under the
     /// locks of HEAD and main that every Git program knows, and writes both
     /// reflogs. gix could do it, but a kill in the middle would leave its
     /// lock files for a person to judge; ours are proven (see `locks`).
@@ -122,10 +124,11 @@ impl Store {
         &self,
         repository: &gix::Repository,
         expected: Option<ObjectId>,
-        new: ObjectId,
+        written: &Written,
         message: &CommitMessage,
         now: Timestamp,
     ) -> Result<(), StoreError> {
+        let new = written.commit;
         let git_dir = repository.git_dir().to_owned();
         let head_lock = GitLock::take(&git_dir, "HEAD", None)?;
         point("main.head_locked");
@@ -147,6 +150,7 @@ impl Store {
                 found: found.unwrap_or(none),
             });
         }
+        self.assert_written(written)?;
         let line = reflog_line(expected, new, message, now);
         for name in ["HEAD", MAIN] {
             let log = git_dir.join("logs").join(name);

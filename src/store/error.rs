@@ -57,6 +57,13 @@ pub(crate) enum StoreError {
     #[error("the repository has no object {id}")]
     NoObject { id: ObjectId },
 
+    /// What we had just written was removed before main named it.
+    #[error(
+        "the new object {id} is gone again: another program removed it; nothing was changed, \
+         run it again"
+    )]
+    Pruned { id: ObjectId },
+
     #[error("object {id} is not UTF-8 text")]
     NotText { id: ObjectId },
 

@@ -213,7 +213,7 @@ impl Store {
 }
 
 /// The folders above a path, nearest first.
-fn above(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn above(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/'))
         .map(|(above, _)| above)
 }

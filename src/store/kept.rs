@@ -7,6 +7,7 @@ use crate::domain::time::Timestamp;
 use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::message::CommitMessage;
+use crate::store::pack::Written;
 use crate::store::{KeptKind, KeptRef, Store, StoreLock, TreeChange, gix_id, id_of, objects};
 use crate::sys::stop::point;
 
@@ -57,7 +58,7 @@ impl Store {
             now,
         };
         let commit = self.write_commit(&repository, &draft)?;
-        self.write_kept_ref(&repository, kind, run, commit, now)
+        self.write_kept_ref(&repository, kind, run, &commit, now)
     }
 
     pub(super) fn write_kept_ref(
@@ -65,15 +66,17 @@ impl Store {
         repository: &gix::Repository,
         kind: KeptKind,
         run: &RunId,
-        commit: ObjectId,
+        written: &Written,
         now: Timestamp,
     ) -> Result<KeptRef, StoreError> {
+        let commit = written.commit;
         let kept = KeptRef {
             kind,
             run: run.clone(),
             commit,
         };
         point("kept.objects_flushed");
+        self.assert_written(written)?;
         let name = self.full_name(&kept)?;
         let edit = RefEdit::update(name, gix_id(commit), PreviousValue::Any, "memrev: kept");
         self.edit_ref(repository, edit, now)?;

@@ -1,10 +1,11 @@
 //! Reading and writing blobs, trees and commits.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::objs::tree::EntryKind;
+use gix::objs::{Write as _, WriteTo as _};
 
 use crate::domain::id::ObjectId;
 use crate::domain::path::TreePath;
@@ -13,7 +14,8 @@ use crate::domain::time::Timestamp;
 use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::message::CommitMessage;
-use crate::store::{Blob, Snapshot, Store, Unfit, UnfitReason, gix_id, id_of};
+use crate::store::pack::Written;
+use crate::store::{Blob, Snapshot, Store, Unfit, UnfitReason, gix_id, id_of, index};
 
 /// Deepest nesting of folders that is read; Git itself knows no limit.
 const DEPTH_MAX: usize = 64;
@@ -211,7 +213,7 @@ impl Store {
         for (path, _) in files.clone().filter(|(_, blob)| blob.is_none()) {
             editor.remove(path.as_str()).map_err(&failed)?;
         }
-        for (path, blob) in files {
+        for (path, blob) in files.clone() {
             if let Some(blob) = blob {
                 let kind = if blob.executable {
                     EntryKind::BlobExecutable
@@ -221,7 +223,47 @@ impl Store {
                 (editor.upsert(path.as_str(), kind, gix_id(blob.id))).map_err(&failed)?;
             }
         }
-        Ok(editor.write().map_err(&failed)?.detach())
+        let tree = editor.write().map_err(&failed)?.detach();
+        self.hold_trees(repository, tree, files.map(|(path, _)| path))?;
+        Ok(tree)
+    }
+
+    /// Writes the trees above `paths` again, also those that are there: they
+    /// may be garbage that another program is about to remove.
+    fn hold_trees<'a>(
+        &self,
+        repository: &gix::Repository,
+        tree: gix::ObjectId,
+        paths: impl Iterator<Item = &'a TreePath>,
+    ) -> Result<(), StoreError> {
+        let attempt = "write a tree";
+        let root = self.find(repository, tree)?;
+        self.put_object(repository, gix::objs::Kind::Tree, &root.data)?;
+        let root = root
+            .try_into_tree()
+            .map_err(self.while_trying_to(attempt))?;
+        let folders: BTreeSet<&str> = paths.flat_map(|path| index::above(path.as_str())).collect();
+        for folder in folders {
+            let found = root.lookup_entry_by_path(folder);
+            let found = found.map_err(self.while_trying_to(attempt))?;
+            if let Some(entry) = found.filter(|entry| entry.mode().is_tree()) {
+                let tree = self.find(repository, entry.object_id())?;
+                self.put_object(repository, gix::objs::Kind::Tree, &tree.data)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an object whether there is one of its name or not: that one may
+    /// be garbage, or gone from under a repository that is open for long.
+    fn put_object(
+        &self,
+        repository: &gix::Repository,
+        kind: gix::objs::Kind,
+        content: &[u8],
+    ) -> Result<ObjectId, StoreError> {
+        let id = repository.objects.write_buf(kind, content);
+        Ok(id_of(&id.map_err(self.while_trying_to("write an object"))?))
     }
 
     pub(super) fn write_blob(
@@ -229,8 +271,7 @@ impl Store {
         repository: &gix::Repository,
         content: &[u8],
     ) -> Result<ObjectId, StoreError> {
-        let id = repository.write_blob(content);
-        Ok(id_of(&id.map_err(self.while_trying_to("write a blob"))?))
+        self.put_object(repository, gix::objs::Kind::Blob, content)
     }
 
     /// Writes a commit and flushes it with every object written before it.
@@ -238,7 +279,7 @@ impl Store {
         &self,
         repository: &gix::Repository,
         draft: &Draft<'_>,
-    ) -> Result<ObjectId, StoreError> {
+    ) -> Result<Written, StoreError> {
         let commit = gix::objs::Commit {
             tree: draft.tree,
             parents: draft.parents.iter().copied().collect(),
@@ -248,10 +289,10 @@ impl Store {
             message: draft.message.render().into(),
             extra_headers: Vec::new(),
         };
-        let id = repository.write_object(commit);
-        let id = id_of(&id.map_err(self.while_trying_to("write a commit"))?);
-        self.persist(repository)?;
-        Ok(id)
+        let mut content = Vec::new();
+        (commit.write_to(&mut content)).map_err(self.while_trying_to("write a commit"))?;
+        let id = self.put_object(repository, gix::objs::Kind::Commit, &content)?;
+        self.persist(repository, id)
     }
 }
 

@@ -173,7 +173,7 @@ impl Store {
             now,
         };
         let root = self.write_commit(&repository, &root)?;
-        self.move_main(&repository, None, root, &message, now)
+        self.move_main(&repository, None, &root, &message, now)
     }
 }
 

@@ -4,6 +4,13 @@
 //! inode and a flush of its own, and flushing the whole file system makes us
 //! wait for what everybody else wrote. A pack is two files for any number.
 //!
+//! # Pruning
+//!
+//! Nothing names new objects until main moves, and a person may run
+//! `git gc --prune=now` at any moment. So a pack gets a `.keep` file before it
+//! gets its name, which every Git program respects, and loses it when it is
+//! named or given up. One that a killed process left is swept by recovery.
+//!
 //! # Crash safety
 //!
 //! The pack is flushed before the index that makes it visible gets its name.
@@ -20,8 +27,9 @@ use std::path::{Path, PathBuf};
 
 use gix::zlib::{Compression, stream::deflate};
 
+use crate::domain::id::ObjectId;
 use crate::store::error::StoreError;
-use crate::store::{Store, StoreLock};
+use crate::store::{Store, StoreLock, gix_id, id_of};
 use crate::sys::fs;
 use crate::sys::ids::hex;
 use crate::sys::stop::point;
@@ -33,6 +41,31 @@ const SMALL_PACKS_MAX: usize = 40;
 /// A larger pack is left as it is, in bytes.
 const SMALL_PACK_BYTES_MAX: u64 = 4 * 1024 * 1024;
 
+/// What a `.keep` file of ours says; one of a person says something else.
+const KEEP_MARK: &str = "memrev: until a ref names these objects\n";
+
+/// A larger `.keep` file is not ours, in bytes.
+const KEEP_BYTES_MAX: u64 = 1024;
+
+/// A new commit on disk, its objects kept from being pruned until this is
+/// dropped.
+#[must_use]
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) commit: ObjectId,
+    /// All that was written with it.
+    objects: Vec<ObjectId>,
+    /// Without an extension.
+    pack: PathBuf,
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        // A failure leaves what recovery sweeps.
+        remove_keep(&self.pack.with_extension("keep")).ok();
+    }
+}
+
 type Objects = BTreeMap<gix::ObjectId, (gix::objs::Kind, Vec<u8>)>;
 
 impl Store {
@@ -42,24 +75,77 @@ impl Store {
         self.repository().with_object_memory()
     }
 
-    /// Writes the new objects of `writer` to disk, flushed.
-    pub(super) fn persist(&self, writer: &gix::Repository) -> Result<(), StoreError> {
+    /// Writes the new objects of `writer` to disk, flushed; `commit` is the
+    /// one that names the others.
+    pub(super) fn persist(
+        &self,
+        writer: &gix::Repository,
+        commit: ObjectId,
+    ) -> Result<Written, StoreError> {
         let new = writer.objects.reset_object_memory().unwrap_or_default();
         let objects: Objects = new
             .iter()
             .map(|(id, object)| (*id, object.clone()))
             .collect();
-        if objects.is_empty() {
-            return Ok(());
+        let pack = (Pack::of(&objects)).map_err(self.while_trying_to("pack new objects"))?;
+        let written = Written {
+            commit,
+            objects: objects.keys().map(|id| id_of(id)).collect(),
+            pack: self.pack_path(&pack),
+        };
+        let keep = written.pack.with_extension("keep");
+        if !fs::is_taken(&keep) {
+            fs::make_folders(&self.pack_folder())?;
+            fs::write_unflushed(&keep, KEEP_MARK.as_bytes(), false)?;
         }
-        self.write_pack(&objects).map(drop)
+        point("objects.keep_written");
+        self.write_pack(&pack)?;
+        Ok(written)
     }
 
-    fn write_pack(&self, objects: &Objects) -> Result<PathBuf, StoreError> {
-        let pack = (Pack::of(objects)).map_err(self.while_trying_to("pack new objects"))?;
-        let folder = self.git_dir().join("objects").join("pack");
+    /// Whether what was written is still there. A repository that is open for
+    /// long would not notice.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Pruned`] when it is not.
+    pub(super) fn assert_written(&self, written: &Written) -> Result<(), StoreError> {
+        let has = |extension| fs::is_taken(&written.pack.with_extension(extension));
+        if has("pack") && has("idx") {
+            return Ok(());
+        }
+        let fresh = Self::open(self.paths.clone())?.repository();
+        let mut objects = written.objects.iter();
+        match objects.find(|id| !fresh.has_object(gix_id(**id))) {
+            Some(id) => Err(StoreError::Pruned { id: *id }),
+            None => Ok(()),
+        }
+    }
+
+    /// Removes what killed processes of ours left beside packs. The caller
+    /// holds the store's lock, so no living one needs any.
+    pub(super) fn sweep_keeps(&self) -> Result<(), StoreError> {
+        for entry in fs::list(&self.pack_folder())? {
+            if (entry.path.extension()).is_some_and(|extension| extension == "keep") {
+                remove_keep(&entry.path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pack_folder(&self) -> PathBuf {
+        self.git_dir().join("objects").join("pack")
+    }
+
+    /// Without an extension.
+    fn pack_path(&self, pack: &Pack) -> PathBuf {
+        self.pack_folder().join(format!("pack-{}", pack.checksum))
+    }
+
+    fn write_pack(&self, pack: &Pack) -> Result<PathBuf, StoreError> {
+        let folder = self.pack_folder();
         fs::make_folders(&folder)?;
-        let target = folder.join(format!("pack-{}", pack.checksum));
+        let target = self.pack_path(pack);
         for (name, bytes) in [("pack", &pack.data), ("idx", &pack.index)] {
             let side = self.private_dir().join(name).with_extension("new");
             fs::make_folders(&self.private_dir())?;
@@ -97,7 +183,8 @@ impl Store {
                 objects.insert(id, (object.kind, std::mem::take(&mut object.data)));
             }
         }
-        let whole = self.write_pack(&objects)?.with_extension("idx");
+        let pack = (Pack::of(&objects)).map_err(self.while_trying_to("join packs"))?;
+        let whole = self.write_pack(&pack)?.with_extension("idx");
         point("objects.packs_joined");
         for index in small.iter().filter(|index| **index != whole) {
             // Without its index nobody looks for the pack.
@@ -112,7 +199,7 @@ impl Store {
 
     /// The index files of small packs that are free to go.
     fn small_packs(&self) -> Result<Vec<PathBuf>, StoreError> {
-        let folder = self.git_dir().join("objects").join("pack");
+        let folder = self.pack_folder();
         let has = |index: &Path, other: &str| fs::is_taken(&index.with_extension(other));
         let is_free = |index: &PathBuf| {
             let size = fs::size_and_time(&index.with_extension("pack")).map(|(size, _)| size);
@@ -126,6 +213,15 @@ impl Store {
         let files = fs::list(&folder)?.into_iter().map(|entry| entry.path);
         Ok(files.filter(is_free).collect())
     }
+}
+
+/// Removes a `.keep` file of ours; a person's stays.
+fn remove_keep(keep: &Path) -> Result<(), StoreError> {
+    let is_ours = fs::read(keep, KEEP_BYTES_MAX).is_ok_and(|text| text == KEEP_MARK.as_bytes());
+    if is_ours {
+        fs::remove(keep)?;
+    }
+    Ok(())
 }
 
 /// The two files of a pack (gitformat-pack(5), both of version 2).

@@ -31,6 +31,7 @@ use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::path::TreePath;
 use crate::domain::time::Timestamp;
 use crate::store::error::StoreError;
+use crate::store::pack::Written;
 use crate::store::record::{Record, RecordedFile, folder_name};
 use crate::store::{
     Blob, LateEdit, Publication, Published, Store, StoreLock, gix_id, index, objects,
@@ -79,7 +80,8 @@ impl Store {
         point("publish.begun");
 
         let files: Vec<RecordedFile> = plan.values().map(|(file, _)| file.clone()).collect();
-        let commit = self.write_publication(&repository, publication, &plan, now)?;
+        let written = self.write_publication(&repository, publication, &plan, now)?;
+        let commit = written.commit;
         point("publish.objects_written");
         let record = Record {
             run: publication.run.clone(),
@@ -93,11 +95,12 @@ impl Store {
         record.save(&self.record_file())?;
         point("publish.record_written");
         let message = &publication.message;
-        if let Err(error) = self.move_main(&repository, Some(expected), commit, message, now) {
+        if let Err(error) = self.move_main(&repository, Some(expected), &written, message, now) {
             self.discard(&record)?;
             return Err(error);
         }
         point("publish.main_moved");
+        drop(written);
         let late_edits = self.finish(&repository, &record, &BTreeSet::new())?;
         Ok(Published { commit, late_edits })
     }
@@ -185,7 +188,7 @@ impl Store {
         publication: &Publication<'_>,
         plan: &Plan,
         now: Timestamp,
-    ) -> Result<crate::domain::id::ObjectId, StoreError> {
+    ) -> Result<Written, StoreError> {
         for (_, content) in plan.values() {
             if let Some(content) = content {
                 self.write_blob(repository, content)?;

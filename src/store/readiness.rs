@@ -107,7 +107,7 @@ impl Store {
             now,
         };
         let commit = self.write_commit(&repository, &commit)?;
-        self.write_kept_ref(&repository, KeptKind::Kept, run, commit, now)
+        self.write_kept_ref(&repository, KeptKind::Kept, run, &commit, now)
             .map(Some)
     }
 

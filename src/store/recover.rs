@@ -49,6 +49,8 @@ impl Store {
             self.recover_publication(record, &mut recovery)?;
             point("recover.publication_done");
         }
+        // What main names needs no other mark, and the rest goes nowhere.
+        self.sweep_keeps()?;
         // Without a record what is incoming goes nowhere.
         fs::remove_all(&self.private_dir().join("incoming"))?;
         self.sweep_displaced(&mut recovery)?;

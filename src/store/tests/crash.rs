@@ -12,16 +12,16 @@ use crate::store::author::Author;
 use crate::store::message::{CommitKind, CommitMessage};
 use crate::store::{Publication, Store};
 
-const VICTIM: &str = "MEMREV_STORE_VICTIM";
+pub(super) const VICTIM: &str = "MEMREV_STORE_VICTIM";
 const TEST: &str = "store::tests::crash::a_kill_between_any_two_steps_leaves_the_old_or_the_new";
 
-const OLD: [(&str, &str); 4] = [
+pub(super) const OLD: [(&str, &str); 4] = [
     ("MEMORY.md", "1\n2\n3\n4\n5\n"),
     ("memory_summary.md", "v1\nold\n"),
     ("skills/a/SKILL.md", "a\n"),
     ("keep.md", "keep\n"),
 ];
-const NEW: [(&str, Option<&str>); 4] = [
+pub(super) const NEW: [(&str, Option<&str>); 4] = [
     ("MEMORY.md", Some("one\n2\n3\n4\n5\n")),
     ("memory_summary.md", Some("v1\nnew\n")),
     ("skills/a/SKILL.md", None),
@@ -29,7 +29,7 @@ const NEW: [(&str, Option<&str>); 4] = [
 ];
 
 /// What the victim does: recover, then publish.
-fn be_the_victim(home: &Path) {
+pub(super) fn be_the_victim(home: &Path) {
     let store = Store::open(paths(home)).unwrap();
     let lock = store.lock(Duration::from_secs(20)).unwrap();
     store.recover(&lock).unwrap();
@@ -43,7 +43,7 @@ fn be_the_victim(home: &Path) {
     store.publish(&lock, &publication, super::NOW).unwrap();
 }
 
-fn victim(folder: &Folder, test: &str, stop: &str) -> Child {
+pub(super) fn victim(folder: &Folder, test: &str, stop: &str) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", test, "--test-threads=1", "-q"])
         .env(VICTIM, folder.temporary.path())
@@ -53,7 +53,7 @@ fn victim(folder: &Folder, test: &str, stop: &str) -> Child {
         .unwrap()
 }
 
-fn is_new(folder: &Folder) -> bool {
+pub(super) fn is_new(folder: &Folder) -> bool {
     let summary = folder.read("memory_summary.md").unwrap();
     let is_new = summary == "v1\nnew\n";
     assert_eq!(folder.read("MEMORY.md").unwrap().starts_with("one"), is_new);
@@ -151,7 +151,7 @@ fn edit_at(point: &str, edit: impl Fn(&Folder)) -> Folder {
 }
 
 #[cfg(unix)]
-fn wait_until_stopped(pid: u32) {
+pub(super) fn wait_until_stopped(pid: u32) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while Instant::now() < deadline {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();

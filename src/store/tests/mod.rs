@@ -25,6 +25,8 @@ mod basics;
 mod crash;
 mod editing;
 mod past;
+#[cfg(target_os = "linux")]
+mod pruned;
 mod ready;
 
 /// When everything in these tests happens.
