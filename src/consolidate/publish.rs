@@ -207,7 +207,7 @@ fn uncommitted(taken: &Absorbed) -> BTreeMap<String, String> {
     let left = taken.left.iter().filter(is_lasting);
     let left = left.map(|file| (file.path.to_string(), file.reason.to_string()));
     let unfit = taken.unfit.iter();
-    let unfit = unfit.map(|it| (it.path.to_string(), it.why.to_string()));
+    let unfit = unfit.map(|it| (it.path.clone(), it.why.to_string()));
     unfit.chain(left).collect()
 }
 

@@ -273,8 +273,7 @@ impl Pass<'_> {
         if sorted.taken.is_empty() && self.is_known_idle(head, &usage, &withheld)? {
             report.left_files = absorb::worth_telling(sorted.left);
             report.unfit = sorted.unfit;
-            let held = withheld.as_slice();
-            report.held_back = plan::held_back(place.version, &snapshot.files, held);
+            report.held_back = plan::held_back(place.version, &snapshot.files, withheld.as_slice());
             return Ok(None);
         }
         let past = past::read(store, head, place.policy.guard.baselines_counted)?;

@@ -133,9 +133,9 @@ mod tests {
     #[test]
     fn saying_it_again_changes_nothing() {
         let (hold, release) = words_of(WithheldReason::Reverted);
-        let held = [held(WithheldReason::Reverted, TABS)];
-        assert_eq!(say(&[hold], &held), Settled::default());
-        assert_eq!(say(&[release, hold], &held).released, held);
+        let known = [held(WithheldReason::Reverted, TABS)];
+        assert_eq!(say(&[hold], &known), Settled::default());
+        assert_eq!(say(&[release, hold], &known).released, known);
     }
 
     #[test]

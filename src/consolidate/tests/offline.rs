@@ -167,9 +167,8 @@ fn a_person_may_delete_as_many_lines_as_they_like() {
         let is_wish = |line: &&str| line.contains("From now on keep the");
         let wishes = summary.lines().filter(is_wish).count();
         assert!(wishes > 10, "{summary}");
-        let kept = summary.lines().filter(|line| !is_wish(line));
-        let kept: String = kept.map(|line| format!("{line}\n")).collect();
-        sandbox.write("memory_summary.md", &kept);
+        let kept: Vec<&str> = summary.lines().filter(|line| !is_wish(line)).collect();
+        sandbox.write("memory_summary.md", &format!("{}\n", kept.join("\n")));
         sandbox.run_done();
         assert!(
             !sandbox
