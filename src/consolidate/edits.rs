@@ -368,9 +368,23 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
 
 /// Whether an entry states something. Titles of groups and tasks only hold
 /// other entries; who removes or renames one says nothing about a statement.
+/// Neither does a count of the profile, which is counted anew in every pass.
 pub(crate) fn states_something(entry: &Entry) -> bool {
     let is_statement = matches!(entry.kind, EntryKind::Bullet | EntryKind::Topic);
-    is_statement && STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count()
+    is_statement
+        && !is_count(entry)
+        && STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count()
+}
+
+/// Such as `Sessions in memory: 12, since 2025-11-30.`
+fn is_count(entry: &Entry) -> bool {
+    let title = entry
+        .headings
+        .last()
+        .map(|title| title.trim().to_lowercase());
+    entry.path.kind() == FileKind::Summary
+        && title.as_deref() == Some("user profile")
+        && entry.text.chars().any(char::is_numeric)
 }
 
 fn side_entries(path: &TreePath, side: Option<&Side>) -> Vec<Entry> {

@@ -190,6 +190,21 @@ fn a_person_may_delete_as_many_lines_as_they_like() {
     }
 }
 
+#[test]
+fn a_reverted_baseline_does_not_forbid_its_counts() {
+    let mut sandbox = offline(MemoryVersion::V1);
+    extract(&sandbox, 1, 1, REFUNDS);
+    sandbox.run_done();
+    extract(&sandbox, 2, 1, CHANGELOG);
+    sandbox.run_done();
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    sandbox.run_idle();
+    // Two sessions once more.
+    extract(&sandbox, 3, 1, LOGIN);
+    sandbox.run_done();
+    assert!(sandbox.read("memory_summary.md").contains("中文"));
+}
+
 /// Sixteen things that share no words.
 const SUBJECTS: [&str; 16] = [
     "parser grammar",
