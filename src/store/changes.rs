@@ -15,6 +15,7 @@ use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::path::{TreePath, WORKSPACE_DIFF};
 use crate::domain::time::Timestamp;
 use crate::store::error::StoreError;
+use crate::store::index::Absent;
 use crate::store::message::ChangeKind;
 use crate::store::{
     Blob, Change, Changes, Snapshot, Store, Unfit, UnfitReason, id_of, index, objects,
@@ -32,10 +33,12 @@ impl Store {
     ///
     /// When a folder cannot be listed or the index not be read.
     pub(crate) fn changes(&self, snapshot: &Snapshot) -> Result<Changes, StoreError> {
+        let index = index::read(self)?;
         let mut walk = Walk {
             store: self,
             snapshot,
-            index: index::read(self)?,
+            absent: index.as_ref().map(Absent::of).unwrap_or_default(),
+            index,
             seen: BTreeSet::new(),
             unseen_below: Vec::new(),
             changes: Changes::default(),
@@ -97,6 +100,8 @@ struct Walk<'a> {
     store: &'a Store,
     snapshot: &'a Snapshot,
     index: Option<gix::index::File>,
+    /// What is missing here is not deleted.
+    absent: Absent,
     seen: BTreeSet<TreePath>,
     /// Folders that could not be looked into: nothing below counts as deleted.
     unseen_below: Vec<String>,
@@ -224,7 +229,8 @@ impl Walk<'_> {
         let files: &BTreeMap<TreePath, Blob> = &self.snapshot.files;
         let gone = files
             .iter()
-            .filter(|(path, _)| !self.seen.contains(*path) && !is_skipped(path));
+            .filter(|(path, _)| !self.seen.contains(*path) && !is_skipped(path))
+            .filter(|(path, _)| !self.absent.contains(path));
         let gone = gone.map(|(path, blob)| Change {
             path: path.clone(),
             kind: ChangeKind::Deleted,

@@ -25,6 +25,41 @@ use crate::sys::fs;
 use crate::sys::stop::point;
 use crate::sys::swap;
 
+/// Files that are not in the work tree because the person said so.
+pub(super) const ABSENT: Flags = Flags::SKIP_WORKTREE.union(Flags::ASSUME_VALID);
+
+/// Paths and folders that a sparse checkout leaves out, or whose changes
+/// Git was told to overlook: missing, they are not deleted.
+#[derive(Debug, Default)]
+pub(super) struct Absent {
+    paths: BTreeSet<String>,
+    /// With a slash at the end.
+    folders: Vec<String>,
+}
+
+impl Absent {
+    pub(super) fn of(index: &gix::index::File) -> Self {
+        let mut absent = Self::default();
+        for entry in index.entries() {
+            let Ok(path) = entry.path(index).to_str() else {
+                continue;
+            };
+            if entry.mode.is_sparse() {
+                absent.folders.push(path.to_owned());
+            } else if entry.flags.intersects(ABSENT) {
+                absent.paths.insert(path.to_owned());
+            }
+        }
+        absent
+    }
+
+    pub(super) fn contains(&self, path: &TreePath) -> bool {
+        let path = path.as_str();
+        let is_below = |folder: &String| path.starts_with(folder.as_str());
+        self.paths.contains(path) || self.folders.iter().any(is_below)
+    }
+}
+
 /// Reads the index from disk; `None` when there is none yet.
 pub(super) fn read(store: &Store) -> Result<Option<gix::index::File>, StoreError> {
     let path = store.git_dir().join("index");
@@ -78,6 +113,7 @@ impl Store {
             }
             None => self.index_of(repository)?,
         };
+        self.expand(repository, &mut index)?;
         // Main may not be at the commit yet.
         self.set_entries(&mut index, &files.collect());
         index.sort_entries();
@@ -109,6 +145,33 @@ impl Store {
         Ok(index)
     }
 
+    /// Replaces entries that stand for a whole folder (of a sparse checkout
+    /// with a sparse index) by those of its files in main.
+    fn expand(
+        &self,
+        repository: &gix::Repository,
+        index: &mut gix::index::File,
+    ) -> Result<(), StoreError> {
+        let folders = Absent::of(index).folders;
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let whole = self.index_of(repository)?;
+        index.remove_entries(|_, _, entry| entry.mode.is_sparse());
+        for entry in whole.entries() {
+            let path = entry.path(&whole);
+            if folders
+                .iter()
+                .any(|folder| path.starts_with(folder.as_bytes()))
+            {
+                let flags = Flags::SKIP_WORKTREE | Flags::EXTENDED;
+                index.dangerously_push_entry(entry.stat, entry.id, flags, entry.mode, path);
+            }
+        }
+        index.sort_entries();
+        Ok(())
+    }
+
     fn set_entries(&self, index: &mut gix::index::File, files: &BTreeMap<&TreePath, Option<Blob>>) {
         let by_name: BTreeMap<&str, Option<Blob>> = (files.iter())
             .map(|(path, blob)| (path.as_str(), *blob))
@@ -131,6 +194,11 @@ impl Store {
         for (path, blob) in files {
             let Some(blob) = blob else { continue };
             let stat = self.verified_stat(path, *blob).unwrap_or_default();
+            let kept = if fs::is_taken(&self.work_path(path)) {
+                Flags::empty()
+            } else {
+                ABSENT | Flags::EXTENDED
+            };
             let mode = if blob.executable {
                 Mode::FILE_EXECUTABLE
             } else {
@@ -142,7 +210,7 @@ impl Store {
                     entry.stat = stat;
                     entry.id = gix_id(blob.id);
                     entry.mode = mode;
-                    entry.flags = Flags::empty();
+                    entry.flags &= kept;
                 }
                 None => new.push((stat, gix_id(blob.id), mode, name)),
             }

@@ -31,6 +31,7 @@ use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::path::TreePath;
 use crate::domain::time::Timestamp;
 use crate::store::error::StoreError;
+use crate::store::index::Absent;
 use crate::store::pack::Written;
 use crate::store::record::{Record, RecordedFile, folder_name};
 use crate::store::{
@@ -148,8 +149,11 @@ impl Store {
     }
 
     /// Every file to be published must be the head's version, or the new one
-    /// already; gives the numbers of the latter.
+    /// already; gives the numbers of the latter, and of those that a sparse
+    /// checkout leaves out: they stay out.
     fn assert_unchanged(&self, plan: &Plan) -> Result<Vec<usize>, StoreError> {
+        let absent = index::read(self)?.as_ref().map(Absent::of);
+        let is_absent = |path| absent.as_ref().is_some_and(|absent| absent.contains(path));
         let mut in_place = Vec::new();
         let mut changed = Vec::new();
         for (number, (file, _)) in plan.values().enumerate() {
@@ -158,6 +162,7 @@ impl Store {
             match found {
                 Found::Version(version) if version == file.new => in_place.push(number),
                 Found::Version(version) if version == file.old => {}
+                Found::Version(None) if is_absent(&file.path) => in_place.push(number),
                 Found::NotPlain if file.old.is_none() && makes_way() => {}
                 _ => changed.push(file.path.clone()),
             }

@@ -28,6 +28,7 @@ mod past;
 #[cfg(target_os = "linux")]
 mod pruned;
 mod ready;
+mod sparse;
 
 /// When everything in these tests happens.
 const NOW: Timestamp = Timestamp::from_seconds(1_764_576_000);
