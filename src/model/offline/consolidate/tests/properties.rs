@@ -1,5 +1,7 @@
 //! What holds for all inputs.
 
+use std::fmt::Write as _;
+
 use proptest::prelude::*;
 
 use super::story::{Folder, both};
@@ -87,9 +89,9 @@ fn recap_block() -> impl Strategy<Value = String> {
                     "Failures and how to do differently",
                 ][list];
                 let title = TITLES[title];
-                block += &format!("## Task 1: {title}\nOutcome: success\n{label}:\n");
+                writeln!(block, "## Task 1: {title}\nOutcome: success\n{label}:").unwrap();
                 for index in sentences {
-                    block += &format!("- {} (line {day})\n", SENTENCES[index]);
+                    writeln!(block, "- {} (line {day})", SENTENCES[index]).unwrap();
                 }
             }
             block
@@ -268,13 +270,15 @@ fn many(sessions: usize, projects: usize) -> String {
     for index in 0..sessions {
         let day = 1 + index * 27 / sessions.max(1);
         let sentence = SENTENCES[index % SENTENCES.len()];
-        story += &format!(
+        writeln!(
+            story,
             "@@ recap {index} team/project-{} 2026-11-{day:02}\n# session {index} 会話\n## Task 1: task number {index} in a row 作業\nOutcome: partial\n\
              Requests:\n- \"please do thing {index} quickly and well\" (line 2)\nPreference signals:\n- always: \"always do {index} before {sentence}\"\n\
-             Reusable knowledge:\n- fact {index}: {sentence}\n- the value of setting {index} is {}\nKeywords: a{index}, b{index}, c{index}\n",
+             Reusable knowledge:\n- fact {index}: {sentence}\n- the value of setting {index} is {}\nKeywords: a{index}, b{index}, c{index}",
             index % projects.max(1),
             index * 7,
-        );
+        )
+        .unwrap();
     }
     story
 }
