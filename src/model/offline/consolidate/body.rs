@@ -371,3 +371,115 @@ fn keywords(text: &str) -> Vec<String> {
         .filter(|word| !word.is_empty())
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Reader, RecapBody, TaskBody};
+    use crate::model::offline::shape::Outcome;
+
+    #[track_caller]
+    fn check(text: &str, expected: &RecapBody) {
+        assert_eq!(&Reader::default().read(text), expected, "{text}");
+    }
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    #[test]
+    fn lists_are_found_by_headings_labels_and_bold_words() {
+        let expected = RecapBody {
+            title: "a session".to_owned(),
+            context: "In the shop.".to_owned(),
+            tasks: vec![TaskBody {
+                title: "mend the till".to_owned(),
+                outcome: Some(Outcome::Partial),
+                preferences: texts(&["short names"]),
+                knowledge: texts(&["it rains"]),
+                failures: texts(&["`a` failed"]),
+                keywords: texts(&["till", "shop"]),
+                ..TaskBody::default()
+            }],
+        };
+        for text in [
+            "# a session\n\nIn the shop.\n\n## Task 1: mend the till\n\nOutcome: partial\n\nPreference signals:\n- short names\n\n\
+             Failures and how to do differently:\n- `a` failed\n\nReusable knowledge:\n- it rains\n\nKeywords: till, shop\n",
+            "# a session\nRollout context: In the shop.\n### Task 1: mend the till\n#### Outcome\npartial\n#### Preference signals\n* short names\n\
+             #### Failures\n1. `a` failed\n#### Reusable knowledge\n- it rains\n#### Keywords\n- till, shop\n",
+            "# a session\nIn the shop.\n## **Task 1: mend the till**\n- **Outcome:** partial\n**Preference signals:**\n- short names\n\
+             **Failures:**\n- `a` failed\n- None.\n**Reusable knowledge**\n- it rains\n**Other things:**\n- unknown\n**Keywords:** till, shop\n",
+            "# a session\nIn the shop.\n## Task 1: mend the till, partial\nPreference signals:\n- short names\nFailures:\n- `a` failed\n\
+             Reusable knowledge:\n```\n- fenced\n```\n- it rains\nKeywords: till, shop",
+        ] {
+            check(text, &expected);
+        }
+    }
+
+    #[test]
+    fn other_languages_have_their_own_labels() {
+        for text in [
+            "## 任务 1：修复登录\n结果：成功\n偏好：\n- x\n可复用知识：\n- y\n",
+            "## タスク 1：修复登录\n結果：成功\n好み：\n- x\n再利用可能な知識：\n- y\n",
+            "## Aufgabe 1: 修复登录\nErgebnis: Erfolg\nVorlieben:\n- x\nErkenntnisse:\n- y\n",
+            "## Tâche 1 : 修复登录\nRésultat : succès\nPréférences :\n- x\nConnaissances :\n- y\n",
+            "## Tarea 1: 修复登录\nResultado: éxito\nPreferencias:\n- x\nConocimiento:\n- y\n",
+        ] {
+            check(
+                text,
+                &RecapBody {
+                    tasks: vec![TaskBody {
+                        title: "修复登录".to_owned(),
+                        outcome: Some(Outcome::Success),
+                        preferences: texts(&["x"]),
+                        knowledge: texts(&["y"]),
+                        ..TaskBody::default()
+                    }],
+                    ..RecapBody::default()
+                },
+            );
+        }
+    }
+
+    #[test]
+    fn nested_and_continued_lines_belong_to_their_item() {
+        check(
+            "Reusable knowledge:\n- the port\n  is 8080\n  - since May\n\nPreference: short\n",
+            &RecapBody {
+                tasks: vec![TaskBody {
+                    preferences: texts(&["short"]),
+                    knowledge: texts(&["the port is 8080 since May"]),
+                    ..TaskBody::default()
+                }],
+                ..RecapBody::default()
+            },
+        );
+    }
+
+    #[test]
+    fn a_raw_memory_with_a_damaged_key_is_read() {
+        check(
+            "---\ndescription: d\nntask_outcome: fail\nkeywords: a, b\n---\n\n### Task 1: t\n\nPreference signals:\n- p\n",
+            &RecapBody {
+                tasks: vec![TaskBody {
+                    title: "t".to_owned(),
+                    outcome: Some(Outcome::Fail),
+                    preferences: texts(&["p"]),
+                    keywords: texts(&["a", "b"]),
+                    ..TaskBody::default()
+                }],
+                ..RecapBody::default()
+            },
+        );
+    }
+
+    #[test]
+    fn prose_without_lists_is_context_only() {
+        check(
+            "Just words, Task forces included.\n\n- a stray bullet\n",
+            &RecapBody {
+                context: "Just words, Task forces included.".to_owned(),
+                ..RecapBody::default()
+            },
+        );
+    }
+}

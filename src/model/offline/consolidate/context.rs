@@ -118,6 +118,8 @@ impl<'a> Context<'a> {
                 context.known_summary.extend(candidates.first_lines());
             }
         }
+        let gate = &context.gate;
+        context.candidates[1].retain(&|text| !gate.blocks(line::core(text)));
         context.old = old;
         context.new = new;
         context.notes = notes;
@@ -174,8 +176,7 @@ impl<'a> Context<'a> {
         let Some(theirs) = self.person.get(file).filter(|theirs| !theirs.is_empty()) else {
             return false;
         };
-        text.lines()
-            .any(|line| theirs.contains(&folded_entry(line)))
+        items(text).any(|item| theirs.contains(&folded_entry(&item)))
     }
 
     /// What becomes of an entry that these rules did not make.
@@ -414,13 +415,33 @@ fn person_texts(inputs: &OfflineInputs) -> BTreeMap<&'static str, HashSet<String
             SUMMARY => SUMMARY,
             _ => continue,
         };
-        let first = entry.text.lines().next().unwrap_or_default();
-        let folded = folded_entry(first);
+        let folded = folded_entry(&entry.text);
         if !folded.is_empty() {
             texts.entry(file).or_default().insert(folded);
         }
     }
     texts
+}
+
+/// A block's own words, those of each bullet nested in it, and all of it: an
+/// entry is one of these on one line.
+fn items(text: &str) -> impl Iterator<Item = String> {
+    let mut items: Vec<String> = vec![String::new()];
+    for line in text.lines() {
+        let trimmed = line.trim_start();
+        let starts = ["- ", "* ", "+ "]
+            .iter()
+            .any(|marker| trimmed.starts_with(marker));
+        match items.last_mut() {
+            Some(last) if !starts => {
+                last.push(' ');
+                last.push_str(trimmed);
+            }
+            _ => items.push(trimmed.to_owned()),
+        }
+    }
+    items.push(text.to_owned());
+    items.into_iter()
 }
 
 /// An entry's or heading's words, so that both forms of it are equal.

@@ -35,6 +35,10 @@ impl<'a> Gate<'a> {
         gate
     }
 
+    pub(super) fn has_entries(&self) -> bool {
+        !self.entries.is_empty()
+    }
+
     pub(super) fn blocks(&self, text: &str) -> bool {
         if self.entries.is_empty() {
             return false;

@@ -164,7 +164,7 @@ pub(super) fn shorten(text: &str, bytes_max: usize) -> String {
 }
 
 /// `text` without the places of its evidence: `(line 12)`, `(lines 3-9)`,
-/// `(line 2:17)`. They differ from session to session where the words do not.
+/// `(line 2:17)`, `(line 6, 2 times)`. They differ from session to session where the words do not.
 pub(super) fn without_evidence(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -172,8 +172,9 @@ pub(super) fn without_evidence(text: &str) -> String {
         let after = &rest[open + "(line".len()..];
         let Some(close) = after.find(')') else { break };
         let inside = after[..close].strip_prefix('s').unwrap_or(&after[..close]);
-        let is_place = inside.chars().any(|c| c.is_ascii_digit())
-            && inside
+        let places = inside.strip_suffix(" times").unwrap_or(inside);
+        let is_place = places.chars().any(|c| c.is_ascii_digit())
+            && places
                 .chars()
                 .all(|c| c.is_ascii_digit() || " ,-–:".contains(c));
         if is_place {
@@ -358,6 +359,7 @@ mod tests {
                 "`a` failed (line 2:17): x; then `b` worked (lines 4-9)",
                 "`a` failed: x; then `b` worked",
             ),
+            ("`a` failed (line 6, 2 times): x", "`a` failed: x"),
             ("a (line of code)", "a (line of code)"),
             ("success (line 5: passed)", "success (line 5: passed)"),
             ("open (line 4", "open (line 4"),

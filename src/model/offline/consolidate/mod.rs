@@ -25,7 +25,7 @@ mod tokens;
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::domain::entry::Entry;
+use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::ThreadId;
 use crate::domain::item::Trust;
 use crate::domain::note::Note;
@@ -34,7 +34,7 @@ use crate::domain::recap::Recap;
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::Withheld;
-use crate::text::redact;
+use crate::text::{entries, redact};
 
 use self::context::Context;
 
@@ -225,12 +225,32 @@ fn fold(context: &Context<'_>) -> OfflineOutput {
     retired.dedup();
     OfflineOutput {
         words: words(inputs, &retired, &summary.remarks),
-        summary: redact::redact_str(&summary.text),
-        handbook: handbook.map(|book| redact::redact_str(&book.text)),
+        summary: redact::redact_str(&sweep(context, SUMMARY, summary.text)),
+        handbook: handbook.map(|book| redact::redact_str(&sweep(context, HANDBOOK, book.text))),
         retired,
         forgotten: forgotten(context),
         unmatched_notes: context.effects.unmatched.clone(),
     }
+}
+
+/// Takes out what the judge would know as withheld in the form it has here, such
+/// as a title that together with its keywords reads like a withheld topic.
+/// A person's entries stay, and what holds one.
+fn sweep(context: &Context<'_>, file: &'static str, mut text: String) -> String {
+    let Some(path) = TreePath::parse(file).filter(|_| context.gate.has_entries()) else {
+        return text;
+    };
+    // Bottom up, so that the places above stay right.
+    for entry in entries::parse(&path, &text).into_iter().rev() {
+        let is_whole = entry.kind != EntryKind::TaskGroup;
+        let Some(bytes) = text.get(entry.bytes.clone()) else {
+            continue;
+        };
+        if is_whole && context.gate.blocks(&entry.text) && !context.is_person(file, bytes) {
+            text.replace_range(entry.bytes, "");
+        }
+    }
+    text
 }
 
 fn forgotten(context: &Context<'_>) -> Vec<Redacted> {
@@ -288,18 +308,28 @@ fn as_it_is(context: &Context<'_>) -> OfflineOutput {
 /// A few lines for the commit message: counts, and what could not be kept to.
 fn words(inputs: &OfflineInputs, retired: &[RetiredEntry], remarks: &[String]) -> Redacted {
     let mut lines = vec![format!(
-        "folded {} recaps and {} notes by rules",
-        inputs.recaps.len(),
-        inputs.notes.len(),
+        "folded {} and {} by rules",
+        counted(inputs.recaps.len(), "recap"),
+        counted(inputs.notes.len(), "note"),
     )];
     let mut by_reason: BTreeMap<RetireReason, usize> = BTreeMap::new();
     for entry in retired {
         *by_reason.entry(entry.reason).or_default() += 1;
     }
     let counts = by_reason.into_iter();
-    lines.extend(counts.map(|(reason, count)| format!("{count} entries: {}", reason.label())));
+    lines.extend(counts.map(|(reason, count)| {
+        let entries = if count == 1 { "entry" } else { "entries" };
+        format!("{count} {entries} gone: {}", reason.label())
+    }));
     lines.extend(remarks.iter().cloned());
     redact::redact_str(&lines.join("\n"))
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
 }
 
 #[cfg(test)]

@@ -109,6 +109,16 @@ pub(super) fn candidates(facts: &Facts, version: MemoryVersion) -> Candidates {
 }
 
 impl Candidates {
+    /// Keeps what `may_stand`, by first lines: a topic in all its forms.
+    pub(super) fn retain(&mut self, may_stand: &dyn Fn(&str) -> bool) {
+        let may_stand = |text: &str| may_stand(text.lines().next().unwrap_or_default());
+        self.profile.retain(|line| may_stand(line));
+        self.preferences.retain(|line| may_stand(&line.text));
+        self.tips.retain(|line| may_stand(&line.text));
+        self.topics
+            .retain(|topic| topic.levels.iter().all(|text| may_stand(text)));
+    }
+
     /// Folded first lines of everything that could be printed.
     pub(super) fn first_lines(&self) -> BTreeSet<String> {
         let lines = self
@@ -272,11 +282,14 @@ fn add_learnings(levels: &mut Vec<String>, learned: &[&Statement]) {
     levels.push(text);
 }
 
-/// What can be told below a topic, the best first. Preferences and notes have
-/// lines of their own.
+/// What can be told below a topic, the best first. Preferences, tips and notes
+/// have lines of their own.
 fn learnings(group: &Group) -> Vec<&Statement> {
-    let is_learned =
-        |one: &&Statement| !one.is_external && one.kind != Kind::Preference && one.note.is_none();
+    let is_tip = |one: &Statement| one.kind != Kind::Said && one.threads.len() > 1;
+    let is_learned = |one: &&Statement| {
+        let has_own_line = one.kind == Kind::Preference || one.note.is_some() || is_tip(one);
+        !one.is_external && !has_own_line
+    };
     let mut learned: Vec<&Statement> = group.statements.iter().filter(is_learned).collect();
     learned.sort_by(|left, right| {
         let rank = |one: &Statement| (one.kind == Kind::Said, Reverse(one.newest_at));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::domain::session::Agent;
 use crate::model::offline::consolidate::body::{RecapBody, TaskBody};
 use crate::model::offline::consolidate::facts::{ReadRecap, Task};
 use crate::model::offline::consolidate::gate::Gate;
@@ -75,12 +76,20 @@ fn add_source(known: &mut Task, task: &TaskBody, recap: &ReadRecap<'_>, project:
         .requests
         .first()
         .map(|text| line::without_evidence(text));
-    let context = Some(recap.body.context.clone());
+    let context = Some(recap.body.context.clone()).filter(|text| !is_session_line(text));
     let described = [asked, context].into_iter().flatten();
     let mut described = described.filter(|text| !text.is_empty());
     if let Some(description) = described.next() {
         known.description = description;
     }
+}
+
+/// Whether a context only names the session, as the offline recaps' does.
+fn is_session_line(context: &str) -> bool {
+    Agent::ALL.iter().any(|agent| {
+        let rest = context.strip_prefix(agent.label());
+        rest.is_some_and(|rest| rest.starts_with(" session"))
+    })
 }
 
 /// The recap's own keywords, else what stands in code spans.

@@ -54,7 +54,7 @@ impl Work<'_> {
             }
         }
         for one in wanted {
-            if !self.is_taken_out(one) && self.is_first(one, scope) {
+            if self.may_come(one, scope) && self.is_first(one, scope) {
                 section.blocks.push(bullet(one, scope.numbers));
             }
         }
@@ -62,6 +62,13 @@ impl Work<'_> {
             section.children.extend(self.foreign_section(child, scope));
         }
         section
+    }
+
+    /// Nobody took it out, nor all tasks that it belongs to.
+    fn may_come(&self, one: &Statement, scope: &Scope<'_>) -> bool {
+        let has_task = |task| scope.numbers.of_task.contains_key(task);
+        let is_homeless = !one.tasks.is_empty() && !one.tasks.iter().any(has_task);
+        !self.is_taken_out(one) && (!is_homeless || one.note.is_some())
     }
 
     /// The facts had it before and the head has not: somebody took it out.

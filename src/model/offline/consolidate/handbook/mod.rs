@@ -53,6 +53,7 @@ pub(super) fn update(context: &Context<'_>) -> Updated {
         new_texts: texts(&new),
         old_files: file_bullets(&old),
         head_texts: head_texts(head),
+        head_is_blank: !head.children.iter().any(is_group),
         is_tended: is_tended(context, &old, &new),
         written: HashSet::new(),
         retired: Vec::new(),
@@ -206,6 +207,8 @@ struct Work<'a> {
     old_files: HashSet<String>,
     /// Folded texts of all blocks of the head.
     head_texts: HashSet<String>,
+    /// The head has no group at all: what was there is made anew.
+    head_is_blank: bool,
     /// Another worker wrote in it: what is not there was left out on purpose.
     /// What a person takes out is withheld instead.
     is_tended: bool,
@@ -347,7 +350,7 @@ impl Work<'_> {
             .map(|task| self.task_fate(task, old, new))
             .collect();
         let added = self.added_tasks(&head_tasks, &fates, old, new);
-        let numbers = self.numbers(head, &head_tasks, &fates, &added);
+        let numbers = self.numbers(head, &head_tasks, &fates, &added, new);
         let scope = Scope {
             old,
             new,

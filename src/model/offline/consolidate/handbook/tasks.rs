@@ -153,7 +153,8 @@ impl Work<'_> {
                     .any(|task| is_same_task(&new.tasks[index], task))
         };
         let was_taken_out = |task: &Task| {
-            let before = old.filter(|_| self.is_tended);
+            // A statement that a person takes out is withheld, a task is not.
+            let before = old.filter(|_| !self.head_is_blank);
             before.is_some_and(|old| old.tasks.iter().any(|one| is_one_task(one, task)))
         };
         (0..new.tasks.len())
@@ -169,6 +170,7 @@ impl Work<'_> {
         head_tasks: &[HeadTask<'_>],
         fates: &[TaskFate],
         added: &[usize],
+        new: Option<&Group>,
     ) -> Numbers {
         let keeps = fates.iter().any(|fate| matches!(fate, TaskFate::Stays))
             || self.has_foreign_references(head);
@@ -193,7 +195,28 @@ impl Work<'_> {
             numbers.of_task.insert(*index, next);
             next += 1;
         }
+        Self::lend_numbers(&mut numbers, head_tasks, fates, new);
         numbers
+    }
+
+    /// A task that another worker tells in its own words has that number.
+    fn lend_numbers(
+        numbers: &mut Numbers,
+        head_tasks: &[HeadTask<'_>],
+        fates: &[TaskFate],
+        new: Option<&Group>,
+    ) {
+        let told = head_tasks.iter().zip(fates);
+        let told = told.filter(|(_, fate)| matches!(fate, TaskFate::Stays));
+        let told: Vec<&HeadTask<'_>> = told.map(|(task, _)| task).collect();
+        for (index, task) in new.iter().flat_map(|new| &new.tasks).enumerate() {
+            let tells_it = |head: &&&HeadTask<'_>| {
+                task.sources.iter().any(|source| cites(&head.cited, source))
+            };
+            if let Some(number) = told.iter().find(tells_it).and_then(|head| head.number) {
+                numbers.of_task.entry(index).or_insert(number);
+            }
+        }
     }
 
     pub(super) fn has_foreign_references(&self, section: &Section) -> bool {

@@ -352,3 +352,77 @@ fn resources_are_pointed_at_and_marked() {
         "<!-- no task groups yet -->\n"
     );
 }
+
+#[test]
+fn a_persons_entry_over_two_lines_is_known_as_theirs() {
+    let (mut folder, _) = passes(MemoryVersion::V1, FIRST);
+    let mine = "- mine, and it is\n  longer than a line [Task 9]\n  - with more";
+    let handbook = folder.handbook.take().unwrap();
+    folder.handbook = Some(handbook.replace(
+        "## Reusable knowledge\n",
+        &format!("## Reusable knowledge\n\n{mine}"),
+    ));
+    let output = folder.pass("@@ recap b p/y 2026-12-02\n## Task 1: else\n@@ person MEMORY.md\nmine, and it is longer than a line [Task 9]\n");
+    let handbook = output.handbook.unwrap();
+    assert!(handbook.as_str().contains(mine), "{handbook}");
+}
+
+#[test]
+fn a_task_that_a_person_took_out_stays_out() {
+    let more = "@@ recap b example.org/ledger 2026-12-02\n## Task 1: another thing\nReusable knowledge:\n- the linter is strict\n";
+    let (mut folder, _) = passes(MemoryVersion::V1, &format!("{FIRST}{more}"));
+    let handbook = folder.handbook.take().unwrap();
+    let start = handbook.find("## Task 1").unwrap();
+    let end = handbook.find("## Task 2").unwrap();
+    folder.handbook = Some(
+        format!("{}{}", &handbook[..start], &handbook[end..])
+            .replace("- the dev server listens on port 8080 [Task 1]\n", ""),
+    );
+    let third = "@@ recap c example.org/ledger 2026-12-03\n## Task 1: a third\n";
+    let output = folder.pass(&format!("{FIRST}{more}{third}"));
+    assert_eq!(
+        brief_handbook(output.handbook.unwrap().as_str()),
+        "# Task Group: ledger\n## Task 1: another thing, uncertain\n## Task 2: a third, uncertain\n\
+         ## User preferences\n- \"From now on run cargo fmt before you commit\"\n## Reusable knowledge\n- the linter is strict [Task 1]"
+    );
+}
+
+#[test]
+fn new_words_about_a_task_that_another_worker_tells_cite_its_number() {
+    let (mut folder, _) = passes(MemoryVersion::V1, FIRST);
+    folder.handbook = Some(
+        "# Task Group: money\n\nscope: s\napplies_to: cwd=/w/ledger; reuse_rule=r\n\n## Task 3: signs of refunds, success\n\n\
+         ### rollout_summary_files\n\n- rollout_summaries/2026-12-01T10-00-00-000a.md (thread_id=thread-1a)\n\n### keywords\n\n- k\n"
+            .to_owned(),
+    );
+    let second = FIRST.replace(
+        "- the dev server",
+        "- refunds are rounded half up (line 80)\n- the dev server",
+    );
+    let output = folder.pass(&second);
+    assert_eq!(
+        brief_handbook(output.handbook.unwrap().as_str()),
+        "# Task Group: money\n## Task 3: signs of refunds, success\n## Reusable knowledge\n- refunds are rounded half up [Task 3]"
+    );
+}
+
+#[test]
+fn dead_references_in_another_workers_lines_become_plain_words() {
+    let (mut folder, _) = passes(
+        MemoryVersion::V1,
+        &format!("{FIRST}@@ recap b p/y 2026-12-02\n## Task 1: else\n"),
+    );
+    folder.summary = Some(
+        "v1\n\n## User Profile\n\nx\n\n## User preferences\n\n## General Tips\n\n\
+         - see rollout_summaries/2026-12-01T10-00-00-000a.md and thread_id=thread-1b\n\n## What's in Memory\n"
+            .to_owned(),
+    );
+    let output = folder.pass("@@ recap b p/y 2026-12-02\n## Task 1: else\n");
+    assert!(
+        output.summary.as_str().contains(
+            "- see rollout\\_summaries/2026-12-01T10-00-00-000a.md and thread_id=thread-1b\n"
+        ),
+        "{}",
+        output.summary
+    );
+}

@@ -230,3 +230,32 @@ fn a_topic_of_a_removed_session_goes() {
         );
     }
 }
+
+#[test]
+fn a_topic_that_a_person_deleted_stays_away_in_every_form() {
+    for version in MemoryVersion::ALL {
+        let (_, output) = passes(version, DAYS);
+        let line = output
+            .summary
+            .as_str()
+            .lines()
+            .find(|line| line.contains("release"))
+            .unwrap()
+            .to_owned();
+        let more = "@@ recap e p/y 2026-12-03\n## Task 1: celebrate\n";
+        let (_, output) = passes(
+            version,
+            &format!("{DAYS}=== pass\n{DAYS}{more}@@ withheld\n{line}\n"),
+        );
+        assert!(
+            !output.summary.as_str().contains("release"),
+            "{}",
+            output.summary
+        );
+        assert!(
+            output.summary.as_str().contains("celebrate"),
+            "{}",
+            output.summary
+        );
+    }
+}
