@@ -114,7 +114,7 @@ pub(crate) struct GuardFacts<'a> {
     pub(crate) recaps: &'a BTreeMap<TreePath, String>,
     /// The new summary is close to its budget, so room had to be made.
     pub(crate) is_full: bool,
-    /// The consumed version of recaps that changed in this pass.
+    /// The consumed version of recaps that changed in this pass or left.
     pub(crate) old_recaps: &'a BTreeMap<ThreadId, String>,
     /// Threads with a recap in the new tree.
     pub(crate) threads: &'a BTreeSet<ThreadId>,
@@ -365,7 +365,8 @@ fn unsupported(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
     if threads.is_empty() && files.is_empty() {
         let rests_on_gone_note = entry.is_from_note
             && (facts.gone_notes.iter()).any(|note| speaks_of(note, &entry.text));
-        return rests_on_gone_note.then_some(Reason::Unsupported);
+        let is_gone = rests_on_gone_note || rests_on_gone_words(entry, facts);
+        return is_gone.then_some(Reason::Unsupported);
     }
     let has_recap = |file: &String| {
         let name = file.rsplit('/').next().unwrap_or(file);
@@ -377,10 +378,39 @@ fn unsupported(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
     (!is_supported).then_some(Reason::Unsupported)
 }
 
+/// A line of the summary that cites nothing: a session that left, or has a
+/// newer recap, said it in these words, and no recap does any more.
+fn rests_on_gone_words(entry: &Entry, facts: &GuardFacts<'_>) -> bool {
+    let words = shingles::normalise(own_words(entry));
+    let says_it = |text: &String| contains_whole(&shingles::normalise(text), &words);
+    entry.path.kind() == FileKind::Summary
+        && facts.old_recaps.values().any(says_it)
+        && !facts.recaps.values().any(says_it)
+}
+
+/// What an entry took from elsewhere: a topic without its keywords, a task
+/// without number and outcome, a preference without the project it holds in;
+/// none of them with the mark of a cut.
+fn own_words(entry: &Entry) -> &str {
+    let text = entry.text.trim();
+    let words = match entry.kind {
+        EntryKind::Topic => text.split([':', '：']).next().unwrap_or(text),
+        EntryKind::Task => {
+            let title = text.split_once(':').map_or(text, |(_, title)| title);
+            title.rsplit_once(',').map_or(title, |(title, _)| title)
+        }
+        EntryKind::TaskGroup | EntryKind::Bullet => {
+            let scope = text.rfind(" (in ").filter(|_| text.ends_with(')'));
+            scope.map_or(text, |at| &text[..at])
+        }
+    };
+    words.trim_end_matches('…')
+}
+
 /// The session said it in these words, has a newer recap, and does not say it
 /// any more; nor does another of the cited sessions.
 fn is_superseded(entry: &Entry, threads: &[ThreadId], facts: &GuardFacts<'_>) -> bool {
-    let words = shingles::normalise(&entry.text);
+    let words = shingles::normalise(own_words(entry));
     let says_it = |text: &String| contains_whole(&shingles::normalise(text), &words);
     let said_it = |id: &ThreadId| facts.old_recaps.get(id).is_some_and(says_it);
     let still_says_it = |id: &ThreadId| {

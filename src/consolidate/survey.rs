@@ -172,7 +172,6 @@ impl Survey {
             .filter_map(|input| Some((&input.path, input.thread_id.as_ref()?)))
             .collect();
         (self.before.iter())
-            .filter(|before| !before.is_removed)
             .filter_map(|before| {
                 let thread_id = (*threads.get(&before.path)?).clone();
                 let old = before.old.as_ref()?;

@@ -128,6 +128,27 @@ fn an_entry_that_its_newer_recap_does_not_have_is_explained() {
 }
 
 #[test]
+fn lines_that_cite_nothing_go_with_the_sessions_that_said_them() {
+    let mut story = Story::new(
+        &format!(
+            "{TIPS}- count tabs as one column (in demo)\n\n## What's in Memory\n\n### demo\n\n- mend the parser of tabs…: tabs, parser\n"
+        ),
+        TIPS,
+    );
+    let unexplained = "count tabs as one column (in demo): no reason given; \
+                       mend the parser of tabs…: tabs, parser: no reason given";
+    story.check(unexplained);
+    let old = "## Task 1: mend the parser of tabs and blanks\n\n- always: \"count tabs as one column\" (line 4)\n";
+    story.old_recaps.insert(thread("a1"), old.to_owned());
+    story.check(
+        "count tabs as one column (in demo): its sources are gone; \
+         mend the parser of tabs…: tabs, parser: its sources are gone",
+    );
+    story.recap("r.md", &format!("thread_id: b2\n\n{old}"));
+    story.check(unexplained);
+}
+
+#[test]
 fn a_note_that_is_gone_takes_its_lines_along() {
     let mut story = Story::new(
         &format!("{TIPS}- indent with tabs everywhere [ad-hoc note]\n"),

@@ -147,6 +147,30 @@ fn many_new_sessions_may_push_old_topics_out_of_the_summary() {
 }
 
 #[test]
+fn many_sessions_may_leave_at_once() {
+    for version in MemoryVersion::ALL {
+        let mut sandbox = offline(version);
+        for n in 1..=40 {
+            let subject = SUBJECTS[usize::from(n) % SUBJECTS.len()];
+            let body = REFUNDS
+                .replace("refund sign", &format!("{subject} in case {n}"))
+                .replace(
+                    "run cargo fmt",
+                    &format!("think of the {subject} and of {n}"),
+                );
+            extract(&sandbox, n, i64::from(n), &body);
+        }
+        sandbox.run_done();
+        sandbox.policy.recaps_max = 8;
+        sandbox.run_done();
+        let summary = sandbox.read("memory_summary.md");
+        assert!(!summary.contains("in case 7"), "{summary}");
+        assert!(summary.contains("in case 40"), "{summary}");
+        sandbox.run_idle();
+    }
+}
+
+#[test]
 fn a_person_may_delete_as_many_lines_as_they_like() {
     for version in MemoryVersion::ALL {
         let mut sandbox = offline(version);
