@@ -37,7 +37,7 @@ impl Store {
         let mut walk = Walk {
             store: self,
             snapshot,
-            absent: index.as_ref().map(Absent::of).unwrap_or_default(),
+            absent: Absent::read(self, index.as_ref()),
             index,
             seen: BTreeSet::new(),
             unseen_below: Vec::new(),

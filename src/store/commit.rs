@@ -24,9 +24,13 @@ pub(super) fn main_of(repository: &gix::Repository, folder: &Path) -> Result<Obj
         folder: folder.to_owned(),
         source,
     };
+    let damaged = |what| StoreError::Damaged {
+        folder: folder.to_owned(),
+        what,
+    };
     let main = repository
         .try_find_reference(MAIN)
-        .map_err(|error| git(error.into()))?;
+        .map_err(|_| damaged("main is empty or unreadable".to_owned()))?;
     let target = main.as_ref().map(|main| main.target());
     match target {
         None => Err(StoreError::NotOurs {
@@ -34,7 +38,8 @@ pub(super) fn main_of(repository: &gix::Repository, folder: &Path) -> Result<Obj
             state: NotOurs::Unborn,
         }),
         Some(target) => match target.try_id() {
-            Some(id) => Ok(id_of(id)),
+            Some(id) if repository.has_object(id) => Ok(id_of(id)),
+            Some(id) => Err(damaged(format!("main names {id}, which is not there"))),
             None => Err(git("main is a symbolic ref".into())),
         },
     }

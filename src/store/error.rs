@@ -23,6 +23,14 @@ pub(crate) enum StoreError {
     #[error("`{folder}/.git` cannot be used: {why}")]
     Unusable { folder: PathBuf, why: String },
 
+    /// HEAD or main do not lead to a commit. Only a person can say which one
+    /// it was.
+    #[error(
+        "the repository in `{folder}` is damaged: {what}; `git fsck` and the reflog \
+         (`.git/logs/refs/heads/main`) tell the last whole commit; nothing was changed"
+    )]
+    Damaged { folder: PathBuf, what: String },
+
     #[error("`{folder}` is a symbolic link, not a folder")]
     FolderIsLink { folder: PathBuf },
 

@@ -11,7 +11,7 @@
 //! `git status` that says too much until recovery has written it again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gix::bstr::{BStr, ByteSlice as _};
 use gix::index::entry::{Flags, Mode, Stage, Stat};
@@ -25,6 +25,13 @@ use crate::sys::fs;
 use crate::sys::stop::point;
 use crate::sys::swap;
 
+/// Largest index that is looked at to tell a damaged one from a closed one,
+/// in bytes.
+const INDEX_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
+/// What a damaged index is kept as, in `.git`.
+const DAMAGED: &str = "index.memrev-damaged";
+
 /// Files that are not in the work tree because the person said so.
 pub(super) const ABSENT: Flags = Flags::SKIP_WORKTREE.union(Flags::ASSUME_VALID);
 
@@ -35,10 +42,22 @@ pub(super) struct Absent {
     paths: BTreeSet<String>,
     /// With a slash at the end.
     folders: Vec<String>,
+    /// There is a sparse checkout, but no index that says of what.
+    unknown: bool,
 }
 
 impl Absent {
-    pub(super) fn of(index: &gix::index::File) -> Self {
+    pub(super) fn read(store: &Store, index: Option<&gix::index::File>) -> Self {
+        match index {
+            Some(index) => Self::of(index),
+            None => Self {
+                unknown: store.has_sparse_checkout(),
+                ..Self::default()
+            },
+        }
+    }
+
+    fn of(index: &gix::index::File) -> Self {
         let mut absent = Self::default();
         for entry in index.entries() {
             let Ok(path) = entry.path(index).to_str() else {
@@ -56,20 +75,26 @@ impl Absent {
     pub(super) fn contains(&self, path: &TreePath) -> bool {
         let path = path.as_str();
         let is_below = |folder: &String| path.starts_with(folder.as_str());
-        self.paths.contains(path) || self.folders.iter().any(is_below)
+        self.unknown || self.paths.contains(path) || self.folders.iter().any(is_below)
     }
 }
 
-/// Reads the index from disk; `None` when there is none yet.
+/// Reads the index from disk; `None` when there is none yet, and when it is
+/// damaged: it is a cache, and `update_index` makes it anew.
 pub(super) fn read(store: &Store) -> Result<Option<gix::index::File>, StoreError> {
     let path = store.git_dir().join("index");
     if path.symlink_metadata().is_err() {
         return Ok(None);
     }
     let options = gix::index::decode::Options::default();
-    gix::index::File::at(path, gix::hash::Kind::Sha1, false, options)
-        .map(Some)
-        .map_err(store.while_trying_to("read the index"))
+    match gix::index::File::at(&path, gix::hash::Kind::Sha1, false, options) {
+        Ok(index) => Ok(Some(index)),
+        Err(error) => match fs::read(&path, INDEX_BYTES_MAX) {
+            Ok(_) => Ok(None),
+            // It may be whole, only closed to us.
+            Err(_) => Err(store.while_trying_to("read the index")(error)),
+        },
+    }
 }
 
 /// The exec bit of a plain file's entry; `None` for links and the like.
@@ -111,7 +136,10 @@ impl Store {
                 self.mark_racy(&mut index);
                 index
             }
-            None => self.index_of(repository)?,
+            None => {
+                self.set_index_aside()?;
+                self.index_of(repository)?
+            }
         };
         self.expand(repository, &mut index)?;
         // Main may not be at the commit yet.
@@ -126,21 +154,57 @@ impl Store {
         Ok(())
     }
 
-    /// A fresh index of main's tree.
+    /// Makes a damaged index anew; gives where the old one is kept.
+    pub(super) fn mend_index(
+        &self,
+        repository: &gix::Repository,
+    ) -> Result<Option<PathBuf>, StoreError> {
+        let is_damaged = fs::is_taken(&self.git_dir().join("index")) && read(self)?.is_none();
+        let is_ours = || repository.state().is_none() && self.assert_on_main(repository).is_ok();
+        if !is_damaged || !is_ours() {
+            return Ok(None);
+        }
+        self.update_index(repository, std::iter::empty())?;
+        Ok(Some(self.git_dir().join(DAMAGED)))
+    }
+
+    /// Keeps the bytes of a damaged index, the first time.
+    fn set_index_aside(&self) -> Result<(), StoreError> {
+        let index = self.git_dir().join("index");
+        if fs::is_taken(&index) {
+            swap::link_new(&index, &self.git_dir().join(DAMAGED))?;
+        }
+        Ok(())
+    }
+
+    /// Whether a sparse checkout has ever been set up here.
+    fn has_sparse_checkout(&self) -> bool {
+        fs::is_taken(&self.git_dir().join("info").join("sparse-checkout"))
+    }
+
+    /// A fresh index of main's tree. With a sparse checkout what is missing
+    /// counts as left out.
     fn index_of(&self, repository: &gix::Repository) -> Result<gix::index::File, StoreError> {
         let tree = self.tree_of(repository, self.head()?)?;
         let index = repository.index_from_tree(&tree);
         let mut index = index.map_err(self.while_trying_to("make an index"))?;
-        let stats: Vec<Option<Stat>> = (index.entries().iter())
+        let is_sparse = self.has_sparse_checkout();
+        let found: Vec<Option<(Stat, Flags)>> = (index.entries().iter())
             .map(|entry| {
                 let path = TreePath::parse(entry.path(&index).to_str().ok()?)?;
+                if is_sparse && !fs::is_taken(&self.work_path(&path)) {
+                    return Some((Stat::default(), Flags::SKIP_WORKTREE | Flags::EXTENDED));
+                }
                 let executable = executable(entry.mode)?;
                 let id = id_of(&entry.id);
-                self.verified_stat(&path, Blob { id, executable })
+                let stat = self.verified_stat(&path, Blob { id, executable })?;
+                Some((stat, Flags::empty()))
             })
             .collect();
-        for (entry, stat) in index.entries_mut().iter_mut().zip(stats) {
-            entry.stat = stat.unwrap_or_default();
+        for (entry, found) in index.entries_mut().iter_mut().zip(found) {
+            let (stat, flags) = found.unwrap_or((Stat::default(), Flags::empty()));
+            entry.stat = stat;
+            entry.flags |= flags;
         }
         Ok(index)
     }

@@ -210,6 +210,9 @@ pub(crate) struct Recovery {
     /// A publication that had not reached main: thrown away.
     pub(crate) discarded: Option<RunId>,
     pub(crate) late_edits: Vec<LateEdit>,
+    /// Damaged files and folders of `.git`, by the name they were kept under.
+    /// What they were for was made anew, or judged without them.
+    pub(crate) set_aside: Vec<PathBuf>,
 }
 
 /// Which side history a kept tree belongs to.
@@ -287,6 +290,13 @@ impl Store {
             lock.folder == self.paths.folder,
             "the lock is of this store"
         );
+    }
+
+    fn damaged(&self, what: &str) -> StoreError {
+        StoreError::Damaged {
+            folder: self.paths.folder.clone(),
+            what: what.to_owned(),
+        }
     }
 
     fn not_ours(&self, state: error::NotOurs) -> StoreError {

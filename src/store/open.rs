@@ -14,6 +14,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::domain::id::ObjectId;
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::store::author::Author;
@@ -114,8 +115,15 @@ impl Store {
             .open_path_as_is(true)
             .object_store_slots(gix::odb::store::init::Slots::Given(PACKS_MAX))
             .with(gix::sec::Trust::Full);
-        let repository = gix::ThreadSafeRepository::open_opts(git_dir.clone(), options)
-            .map_err(|error| unusable(error.to_string()))?;
+        let repository =
+            gix::ThreadSafeRepository::open_opts(git_dir.clone(), options).map_err(|error| {
+                if is_head_damaged(&git_dir) {
+                    let what = "HEAD is empty or unreadable".to_owned();
+                    let folder = folder.clone();
+                    return StoreError::Damaged { folder, what };
+                }
+                unusable(error.to_string())
+            })?;
         let local = repository.to_thread_local();
         if local.object_hash() != gix::hash::Kind::Sha1 {
             return Err(unusable("its objects are not named by SHA-1".to_owned()));
@@ -175,6 +183,15 @@ impl Store {
         let root = self.write_commit(&repository, &root)?;
         self.move_main(&repository, None, &root, &message, now)
     }
+}
+
+/// Whether HEAD is there, but names neither a ref nor a commit.
+fn is_head_damaged(git_dir: &Path) -> bool {
+    let head = git_dir.join("HEAD");
+    let text = fs::read(&head, CONFIG_BYTES_MAX).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let names_commit = ObjectId::parse(text.trim()).is_some();
+    exists(&head) && !text.starts_with("ref: refs/") && !names_commit
 }
 
 fn build(paths: &StorePaths, now: Timestamp) -> Result<(), StoreError> {

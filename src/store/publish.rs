@@ -152,8 +152,7 @@ impl Store {
     /// already; gives the numbers of the latter, and of those that a sparse
     /// checkout leaves out: they stay out.
     fn assert_unchanged(&self, plan: &Plan) -> Result<Vec<usize>, StoreError> {
-        let absent = index::read(self)?.as_ref().map(Absent::of);
-        let is_absent = |path| absent.as_ref().is_some_and(|absent| absent.contains(path));
+        let absent = Absent::read(self, index::read(self)?.as_ref());
         let mut in_place = Vec::new();
         let mut changed = Vec::new();
         for (number, (file, _)) in plan.values().enumerate() {
@@ -162,7 +161,7 @@ impl Store {
             match found {
                 Found::Version(version) if version == file.new => in_place.push(number),
                 Found::Version(version) if version == file.old => {}
-                Found::Version(None) if is_absent(&file.path) => in_place.push(number),
+                Found::Version(None) if absent.contains(&file.path) => in_place.push(number),
                 Found::NotPlain if file.old.is_none() && makes_way() => {}
                 _ => changed.push(file.path.clone()),
             }

@@ -12,7 +12,9 @@ use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::store::error::{NotOurs, StoreError};
 use crate::store::message::{CommitKind, CommitMessage};
-use crate::store::{Blob, KeptKind, KeptRef, Store, StoreLock, gix_id, id_of, index, objects};
+use crate::store::{
+    Blob, KeptKind, KeptRef, Store, StoreLock, commit, gix_id, id_of, index, objects,
+};
 
 impl Store {
     /// Whether we may write now; gives the head. Call `recover` before it.
@@ -35,7 +37,13 @@ impl Store {
 
     /// HEAD must name main, whether main has a commit or not.
     pub(super) fn assert_on_main(&self, repository: &gix::Repository) -> Result<(), StoreError> {
-        let head = (repository.head()).map_err(self.while_trying_to("read HEAD"))?;
+        let head = repository.head();
+        let head = head.map_err(|_| {
+            // gix looks at the branch as well.
+            let of_main = commit::main_of(repository, self.folder()).err();
+            let of_main = of_main.filter(|error| matches!(error, StoreError::Damaged { .. }));
+            of_main.unwrap_or_else(|| self.damaged("HEAD is empty or unreadable"))
+        })?;
         let branch = match head.kind {
             gix::head::Kind::Symbolic(reference) => reference.name,
             gix::head::Kind::Unborn(name) => name,

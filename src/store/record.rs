@@ -58,14 +58,18 @@ impl Record {
     ///
     /// When it is not one that this program could have written.
     pub(super) fn load(file: &Path) -> Result<Option<Self>, StoreError> {
-        let Some(text) = fs::read_text_if_any(file, RECORD_BYTES_MAX)? else {
-            return Ok(None);
+        let bytes = match fs::read(file, RECORD_BYTES_MAX) {
+            Ok(bytes) => bytes,
+            Err(error) if error.is_not_found() => return Ok(None),
+            Err(error) => return Err(error.into()),
         };
         let unusable = || StoreError::Unusable {
             folder: work_tree_of(file),
             why: format!("`{}` is no record of a publication", file.display()),
         };
-        Self::parse(&text).map(Some).ok_or_else(unusable)
+        let text = String::from_utf8(bytes).ok();
+        let record = text.and_then(|text| Self::parse(&text));
+        record.map(Some).ok_or_else(unusable)
     }
 
     fn print(&self) -> String {

@@ -4,18 +4,20 @@
 //! soon as its process is gone, and whoever holds it may do this. Being
 //! killed in here leaves the work for the next call.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::domain::id::ObjectId;
+use crate::domain::path::TreePath;
 use crate::store::error::StoreError;
 use crate::store::late::LATE_SECONDS;
-use crate::store::publish::RunFolders;
+use crate::store::publish::{Found, RunFolders};
 use crate::store::record::Record;
-use crate::store::{Recovery, Store, StoreLock, commit, locks};
+use crate::store::{Blob, Recovery, Store, StoreLock, commit, locks};
 use crate::sys::fs;
 use crate::sys::stop::point;
+use crate::sys::swap;
 
 /// How far back main is searched for an interrupted publication.
 const COMMITS_MAX: usize = 10_000;
@@ -45,10 +47,17 @@ impl Store {
         self.sweep_side_files()?;
         point("recover.swept");
         let mut recovery = Recovery::default();
-        if let Some(record) = Record::load(&self.record_file())? {
-            self.recover_publication(record, &mut recovery)?;
-            point("recover.publication_done");
+        match Record::load(&self.record_file()) {
+            Ok(None) => {}
+            Ok(Some(record)) => {
+                self.recover_publication(record, &mut recovery)?;
+                point("recover.publication_done");
+            }
+            Err(StoreError::Unusable { .. }) => self.recover_without_record(&mut recovery)?,
+            Err(error) => return Err(error),
         }
+        let mended = self.mend_index(&self.repository())?;
+        recovery.set_aside.extend(mended);
         // What main names needs no other mark, and the rest goes nowhere.
         self.sweep_keeps()?;
         // Without a record what is incoming goes nowhere.
@@ -58,6 +67,7 @@ impl Store {
         self.sweep_objects();
         self.tidy_packs(lock)?;
         recovery.late_edits.sort();
+        recovery.set_aside.sort();
         Ok(recovery)
     }
 
@@ -77,6 +87,57 @@ impl Store {
         recovery.late_edits = self.finish(&repository, &record, &left_alone)?;
         recovery.finished = Some(record.new);
         Ok(())
+    }
+
+    /// A publication whose record is damaged: nobody can tell which files are
+    /// stale, so the work tree stays as it is, and where it differs from main
+    /// it is an edit. What lies in the publication's folders is kept.
+    fn recover_without_record(&self, recovery: &mut Recovery) -> Result<(), StoreError> {
+        for folder in ["displaced", "incoming"] {
+            for entry in fs::list(&self.private_dir().join(folder))? {
+                if !fs::is_taken(&entry.path.join("record")) {
+                    recovery.set_aside.push(self.set_aside(&entry.path)?);
+                }
+            }
+        }
+        point("recover.folders_set_aside");
+        let repository = self.repository();
+        let main = self.snapshot(commit::main_of(&repository, self.folder())?)?;
+        let paths = (main.files.iter()).map(|(path, blob)| (path, Some(*blob)));
+        let mut settled: BTreeMap<TreePath, Option<Blob>> = (paths)
+            .filter(|(path, blob)| {
+                self.version_on_disk(&self.work_path(path), *blob) == Found::Version(*blob)
+            })
+            .map(|(path, blob)| (path.clone(), blob))
+            .collect();
+        for change in self.changed_paths(main.commit)? {
+            if change.new.is_none() && !fs::is_taken(&self.work_path(&change.path)) {
+                settled.insert(change.path, None);
+            }
+        }
+        let settled = settled.iter().map(|(path, blob)| (path, *blob));
+        self.update_index(&repository, settled)?;
+        point("recover.index_settled");
+        let kept = self.private_dir().join("publication.damaged");
+        swap::move_over(&self.record_file(), &kept)?;
+        recovery.set_aside.push(kept);
+        Ok(())
+    }
+
+    /// Moves a run's folder to `set-aside/`, under a name that is free.
+    fn set_aside(&self, folder: &Path) -> Result<PathBuf, StoreError> {
+        let kept = self.private_dir().join("set-aside");
+        fs::make_folders(&kept)?;
+        let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+        let mut target = name(folder);
+        target.push("-");
+        target.push(name(folder.parent().unwrap_or(folder)));
+        while fs::is_taken(&kept.join(&target)) {
+            target.push("+");
+        }
+        let kept = kept.join(target);
+        fs::rename(folder, &kept)?;
+        Ok(kept)
     }
 
     /// Whether the publication's commit is main's or behind it.
@@ -120,7 +181,14 @@ impl Store {
                 displaced: entry.path.clone(),
             };
             let file = folders.displaced.join("record");
-            if let Some(record) = Record::load(&file)? {
+            let record = match Record::load(&file) {
+                Err(StoreError::Unusable { .. }) => {
+                    recovery.set_aside.push(self.set_aside(&entry.path)?);
+                    continue;
+                }
+                record => record?,
+            };
+            if let Some(record) = record {
                 let late_edits = &mut recovery.late_edits;
                 late_edits.extend(self.settle_displaced(&record, &folders)?);
                 late_edits.extend(self.settle_stale_saves(&record, &folders)?);

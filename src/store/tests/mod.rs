@@ -23,6 +23,7 @@ use crate::store::{
 
 mod basics;
 mod crash;
+mod damage;
 mod editing;
 mod past;
 #[cfg(target_os = "linux")]
