@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::context::{Context, store_failure, versions};
 use crate::cli::report::{Class, Failure, Printer, counted};
 use crate::config::Config;
-use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome};
+use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
 use crate::domain::id::ThreadId;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
@@ -19,6 +19,7 @@ use crate::service::pass::{
 };
 use crate::service::quota::Refusal;
 use crate::store::message::ChangeKind;
+use crate::sys::lock::LockError;
 
 #[derive(Serialize)]
 struct PassJson {
@@ -129,7 +130,9 @@ fn failure(error: &PassError) -> Failure {
         {
             Failure::of(Class::Busy, error).hint("try again when the other process is done")
         }
-        PassError::Lock(_) => Failure::of(Class::Busy, error).hint("try again when it is done"),
+        PassError::Lock(LockError::Busy { .. }) => {
+            Failure::of(Class::Busy, error).hint("try again when it is done")
+        }
         _ => Failure::refused(error)
             .hint("what was done before stays done; `memrev status` says more"),
     }
@@ -362,6 +365,9 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
             edit.short()
         ));
     }
+    for seen in &report.reverts {
+        printer.line(format!("{name}: {}", revert_words(seen)));
+    }
     for left in report
         .left_files
         .iter()
@@ -409,6 +415,17 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
                 printer.warn(format!("[{}] {}", complaint.code, complaint.words));
             }
         }
+    }
+}
+
+/// What a revert by hand meant, said once.
+fn revert_words(seen: &RevertSeen) -> String {
+    let (inputs, lines) = (counted(seen.inputs, "input"), counted(seen.entries, "line"));
+    let revert = seen.revert.short();
+    if seen.stands_again {
+        format!("your revert {revert} was taken in: {inputs} and {lines} may come in again")
+    } else {
+        format!("your revert {revert} was taken in: {inputs} and {lines} stay out from now on")
     }
 }
 

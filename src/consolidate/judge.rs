@@ -469,17 +469,27 @@ pub(crate) fn errors_in_outputs(
 }
 
 fn withheld(new: &[Entry], facts: &JudgeFacts<'_>) -> Vec<Fault> {
-    let own: BTreeSet<String> = (facts.person_entries.iter())
+    brought_back(new, facts.withheld, facts.person_entries)
+}
+
+/// Entries that say what is withheld, unless a person wrote them. At the head
+/// a reset can have brought them back.
+pub(crate) fn brought_back(
+    entries: &[Entry],
+    withheld: &[Withheld],
+    person_entries: &[Entry],
+) -> Vec<Fault> {
+    let own: BTreeSet<String> = (person_entries.iter())
         .map(|entry| shingles::normalise(&entry.text))
         .collect();
     let is_held = |entry: &&Entry| {
-        let comes_back = facts.withheld.iter().any(|held| match &held.what {
+        let comes_back = withheld.iter().any(|held| match &held.what {
             WithheldWhat::Entry(hashes) => shingles::matches(hashes, &entry.text),
             _ => false,
         });
         comes_back && !own.contains(&shingles::normalise(&entry.text))
     };
-    new.iter()
+    (entries.iter())
         .filter(is_held)
         .map(|entry| Fault::Withheld {
             path: entry.path.clone(),

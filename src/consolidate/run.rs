@@ -16,7 +16,7 @@ use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench, Worked, Workshop};
 use crate::consolidate::idle::{IdleFacts, IdleKey};
 use crate::consolidate::input;
-use crate::consolidate::judge::Fault;
+use crate::consolidate::judge::{self, Fault};
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
 use crate::consolidate::publish::{self, Press, Printed};
@@ -237,7 +237,8 @@ impl Pass<'_> {
             return Ok(nothing_to_do(books, None));
         };
         // 2, 3. The selection, and the next tree before the worker.
-        let (survey, past) = self.survey(&prepared, prepared.head, &prepared.withheld)?;
+        let (mut survey, past) = self.survey(&prepared, prepared.head, &prepared.withheld)?;
+        survey.faults.extend(self.brought_back(&prepared, &survey)?);
         report.inputs.clone_from(&survey.inputs);
         let held = prepared.withheld.as_slice();
         report.held_back = plan::held_back(self.place.version, &survey.files, held);
@@ -350,6 +351,24 @@ impl Pass<'_> {
         let only = self.request.only.as_ref();
         let usage = &prepared.usage;
         survey::survey_head(&self.place, head, withheld.as_slice(), usage, only)
+    }
+
+    /// What is withheld and stands in the memory files all the same: a reset
+    /// lifts nothing, so the worker takes it out again.
+    fn brought_back(
+        &self,
+        prepared: &Prepared,
+        survey: &Survey,
+    ) -> Result<Vec<Fault>, ConsolidateError> {
+        let withheld = prepared.withheld.as_slice();
+        let entries = judge::all_entries(&survey.outputs);
+        let faults = judge::brought_back(&entries, withheld, &[]);
+        if faults.is_empty() {
+            return Ok(faults);
+        }
+        let place = &self.place;
+        let own = past::person_entries(place.store, place.version, prepared.head, &entries)?;
+        Ok(judge::brought_back(&entries, withheld, &own))
     }
 
     fn produce(

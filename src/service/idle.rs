@@ -74,6 +74,13 @@ pub(crate) fn look(
     for file in by_hand(home, versions) {
         add(&file.path, file.size_bytes, file.modified, false);
     }
+    for version in versions {
+        // Recaps there are replaced, never changed in place, so the folder's
+        // own time tells, and thousands of files need no look.
+        let folder = home.extractions(*version);
+        let modified = fs::folder_modified(&folder).unwrap_or_default();
+        add(&folder, 0, modified, false);
+    }
     for path in ours(home, versions) {
         let (size_bytes, modified) = fs::size_and_time(&path).unwrap_or_default();
         add(&path, size_bytes, modified, true);
@@ -91,7 +98,6 @@ fn by_hand(home: &Home, versions: &[MemoryVersion]) -> Vec<Surveyed> {
     let mut files = Vec::new();
     for version in versions {
         files.extend(fs::survey(&home.memory_folder(*version)));
-        files.extend(fs::survey(&home.extractions(*version)));
     }
     for folder in [home.withheld(), home.prompts()] {
         files.extend(fs::survey(&folder));

@@ -155,7 +155,8 @@ pub(crate) fn run(
     }
 
     for version in versions {
-        drop(folder::prepare(parts.home, *version, now)?);
+        // Nothing is extracted, or paid for, that could not be folded in.
+        folder::prepare(parts.home, *version, now)?.readiness()?;
     }
     let opened = Ledger::open(&parts.home.ledger_file(), now)?;
     let mut ledger = opened.ledger;

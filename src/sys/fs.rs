@@ -1,5 +1,7 @@
 //! Few verbs on files; each error names the verb and the path.
 //!
+//! One file because a reader who needs a verb looks for it among the others.
+//!
 //! # Crash safety
 //!
 //! [`replace`] writes a side file, flushes it, renames it over the old one and
@@ -14,6 +16,7 @@ use std::ffi::OsStr;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::domain::time::Timestamp;
 use crate::sys::ids::Ids;
@@ -245,17 +248,39 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
     flush_folder_of(path)
 }
 
-/// Creates `path` with `bytes`, flushed, mode 0600. `Ok(false)` when
-/// something is there already, which is left alone.
+/// Creates `path` with `bytes`, whole or not at all, flushed, mode 0600.
+/// `Ok(false)` when something is there already, which is left alone.
 ///
 /// # Errors
 ///
-/// When the file cannot be written.
+/// When the file cannot be written; then nothing has its name.
 pub(crate) fn create_new(path: &Path, bytes: &[u8]) -> Result<bool, FsError> {
+    if is_taken(path) {
+        return Ok(false);
+    }
+    let side = side_path(path);
+    // A link to the side file takes the name only if nobody has it, which a
+    // rename would not respect.
+    let created = write_new(&side, bytes).and_then(|()| std::fs::hard_link(&side, path));
+    std::fs::remove_file(&side).ok();
+    match created {
+        Ok(()) => flush_folder_of(path).map(|()| true),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+        Err(error) if error.kind() == ErrorKind::Unsupported => create_in_place(path, bytes),
+        Err(error) => Err(FsError::at("create", path)(error)),
+    }
+}
+
+/// For file systems without hard links: a file that could not be written to
+/// its end is taken away again.
+fn create_in_place(path: &Path, bytes: &[u8]) -> Result<bool, FsError> {
     match write_new(path, bytes) {
         Ok(()) => flush_folder_of(path).map(|()| true),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(FsError::at("create", path)(error)),
+        Err(error) => {
+            std::fs::remove_file(path).ok();
+            Err(FsError::at("create", path)(error))
+        }
     }
 }
 
@@ -362,8 +387,18 @@ fn side_path(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or(OsStr::new("file"));
     let mut side = OsStr::new(".").to_owned();
     side.push(name);
-    side.push(format!("{SIDE_MARK}{}.tmp", std::process::id()));
+    side.push(format!(
+        "{SIDE_MARK}{}-{}.tmp",
+        std::process::id(),
+        side_number()
+    ));
     path.with_file_name(side)
+}
+
+/// Two threads may write files of the same name.
+fn side_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// Whether a file name is that of a side file a crash may have left.

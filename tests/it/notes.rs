@@ -217,3 +217,84 @@ fn a_secret_in_a_note_is_not_committed() {
     );
     sandbox.run(&["status"]).success().prints(&path);
 }
+
+#[test]
+fn a_reset_does_not_bring_a_forgotten_line_back() {
+    let mut sandbox = with_memory();
+    let head = sandbox.head();
+    let words = "always deploy to the staging server first";
+    note(
+        &sandbox,
+        "forget",
+        &format!("---\nkind: forget\n---\n{words}\n"),
+    );
+    pass(&mut sandbox, 1);
+    assert_eq!(lines_with(&sandbox, words), Vec::<String>::new());
+    sandbox.git(&["reset", "-q", "--hard", &head]);
+    assert_ne!(lines_with(&sandbox, words), Vec::<String>::new());
+    pass(&mut sandbox, 2);
+    let left: Vec<String> = (lines_with(&sandbox, words).into_iter())
+        .filter(|line| line.starts_with("- \"") || line.starts_with("- From"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[test]
+fn a_reverted_baseline_does_not_block_the_next_one() {
+    let mut sandbox = Sandbox::new();
+    for number in 1..=3 {
+        let story = format!(
+            "human: From now on always use widget{number} in folder{number}.
+             run: cargo test -> fail: assertion failed
+             run: cargo test -> ok: 12 passed
+             agent: ok"
+        );
+        let session = Transcript::codex(number, "2026-03-09T10:00:00Z", &story);
+        sandbox.session(&session.in_folder(&format!("/work/p{number}")));
+        if number == 3 {
+            sandbox.git(&["revert", "--no-edit", "HEAD"]);
+            pass(&mut sandbox, 30);
+        }
+        pass(&mut sandbox, number);
+    }
+    assert!(
+        lines_with(&sandbox, "use widget2").is_empty(),
+        "taken back, and stays out"
+    );
+    assert!(!lines_with(&sandbox, "use widget3").is_empty());
+}
+
+#[test]
+fn what_a_person_deletes_by_hand_is_never_too_much() {
+    let mut sandbox = Sandbox::new();
+    let things = [
+        "tests",
+        "changelog",
+        "licence",
+        "invoice totals",
+        "port",
+        "German texts",
+        "time zone",
+        "docker image",
+        "lock file",
+        "schema",
+        "screenshots",
+        "release tag",
+        "backup",
+        "flags",
+    ];
+    for (number, thing) in (1..).zip(things) {
+        let story = format!("human: Always look at the {thing} before you push.\nagent: ok");
+        sandbox.session(&Transcript::codex(number, "2026-03-09T10:00:00Z", &story));
+    }
+    sandbox.run(&["run"]).success();
+    let summary = sandbox.read("memory_summary.md");
+    let kept: Vec<&str> = (summary.lines())
+        .filter(|line| !(line.starts_with("- \"") && line.contains("Always look at")))
+        .collect();
+    assert!(kept.len() + 10 < summary.lines().count(), "{summary}");
+    sandbox.write("memory_summary.md", &format!("{}\n", kept.join("\n")));
+    pass(&mut sandbox, 1);
+    let summary = sandbox.read("memory_summary.md");
+    assert!(!summary.contains("- \"Always look at"), "{summary}");
+}

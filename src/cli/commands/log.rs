@@ -8,6 +8,7 @@ use crate::cli::report::{Failure, columns};
 use crate::store::history::Commit;
 use crate::store::message::ChangeKind;
 use crate::text::redact;
+use crate::text::terminal;
 
 #[derive(Serialize)]
 struct CommitJson {
@@ -45,11 +46,11 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<(), Failure> {
     let mut commits = Vec::new();
     for commit in history {
         let commit = commit.map_err(|error| store_failure(&error))?;
-        if wanted(&commit) {
-            commits.push(commit);
-        }
         if args.max_count.is_some_and(|max| max <= commits.len()) {
             break;
+        }
+        if wanted(&commit) {
+            commits.push(commit);
         }
     }
     if args.json {
@@ -71,8 +72,8 @@ fn as_row(commit: &Commit) -> Vec<String> {
     vec![
         commit.id.short(),
         commit.at.to_string()[..16].replace('T', " "),
-        redact::redact(&commit.subject).into_string(),
-        by,
+        terminal::safe_line(redact::redact(&commit.subject).as_str()),
+        terminal::safe_line(&by),
     ]
 }
 

@@ -9,6 +9,7 @@ use crate::domain::session::SessionHead;
 use crate::extract::select::Reason;
 use crate::service::survey::{self, Survey, SurveyParts};
 use crate::text::redact;
+use crate::text::terminal;
 
 #[derive(Serialize)]
 struct SessionJson {
@@ -103,9 +104,19 @@ fn as_row(head: &SessionHead, reason: Option<&Reason>) -> Vec<String> {
         head.thread_id.to_string(),
         head.agent.to_string(),
         head.updated_at.date(),
-        redact::redact_str(project).into_string(),
+        cell(project),
         redact::redact_str(&state).into_string(),
     ]
+}
+
+/// One line of a table: nothing foreign may break or fake a row.
+fn cell(text: &str) -> String {
+    const SHOWN_CHARS_MAX: usize = 40;
+    let line = terminal::safe_line(redact::redact_str(text).as_str());
+    match line.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
 }
 
 fn session_json(head: &SessionHead, reason: Option<&Reason>) -> SessionJson {

@@ -191,6 +191,9 @@ fn print_pending(printer: &Printer, pending: &Pending) {
             input.path
         ));
     }
+    for path in &pending.held_back {
+        printer.line(format!("  held back: {path}"));
+    }
     for path in &pending.edits {
         printer.line(format!("  edited by hand, not committed yet: {path}"));
     }
