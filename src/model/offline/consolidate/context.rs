@@ -11,6 +11,8 @@ use crate::domain::text::Raw;
 use crate::domain::version::MemoryVersion;
 use crate::model::offline::consolidate::facts::{self, Facts};
 use crate::model::offline::consolidate::gate::Gate;
+use crate::model::offline::consolidate::handbook::KEYWORDS_TITLE;
+use crate::model::offline::consolidate::labels;
 use crate::model::offline::consolidate::line::{self, Cited};
 use crate::model::offline::consolidate::notes_apply::{
     self, Change, ForeignEntry, NoteEffects, PreparedNote,
@@ -19,7 +21,7 @@ use crate::model::offline::consolidate::outline::{self, Block, Section};
 use crate::model::offline::consolidate::ranking::{self, Candidates};
 use crate::model::offline::consolidate::tokens::{Features, common, folded};
 use crate::model::offline::consolidate::{Before, OfflineInputs, RetireReason};
-use crate::text::pointers::Target;
+use crate::text::pointers::{self, Target};
 
 /// Who answers for an entry of the head tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +65,7 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(super) fn new(inputs: &'a OfflineInputs) -> Self {
-        let gate = Gate::new(&inputs.withheld);
+        let gate = Gate::new(&inputs.withheld, &inputs.person_entries);
         let handbook = inputs
             .head_handbook
             .as_ref()
@@ -89,7 +91,8 @@ impl<'a> Context<'a> {
             .map(|note| prepare((note, false)))
             .collect();
         let version = inputs.version;
-        let bare = [&old, &new].map(|facts| ranking::candidates(facts, version));
+        let open = |facts: &Facts| ranking::candidates(facts, version).without_withheld(&gate);
+        let bare = [&old, &new].map(open);
         let mut context = Self {
             known_summary: bare.iter().flat_map(Candidates::first_lines).collect(),
             known: known_texts(&[&old, &new], notes.iter().chain(&notes_before)),
@@ -113,7 +116,9 @@ impl<'a> Context<'a> {
         notes_apply::apply(&mut old, &notes_before, &[]);
         context.candidates = bare;
         if !notes.is_empty() || !notes_before.is_empty() {
-            context.candidates = [&old, &new].map(|facts| ranking::candidates(facts, version));
+            let open =
+                |facts: &Facts| ranking::candidates(facts, version).without_withheld(&context.gate);
+            context.candidates = [&old, &new].map(open);
             for candidates in &context.candidates {
                 context.known_summary.extend(candidates.first_lines());
             }
@@ -133,7 +138,7 @@ impl<'a> Context<'a> {
     }
 
     fn everything_stays(&self) -> bool {
-        let mut stays = true;
+        let mut stays = !self.has_withheld_task(&self.head_handbook);
         for (file, head) in [
             (HANDBOOK, &self.head_handbook),
             (SUMMARY, &self.head_summary),
@@ -167,8 +172,8 @@ impl<'a> Context<'a> {
         }
         let mut lines = block.text.lines();
         let first = lines.next().unwrap_or_default();
-        lines.all(ranking::is_below_topic)
-            && self.known_summary.contains(&folded(line::core(first)))
+        let is_known = || self.known_summary.contains(&folded(line::core(first)));
+        lines.all(ranking::is_below_topic) && (is_known() || ranking::is_quotation(first))
     }
 
     /// Whether any line of `text` is a person's entry of `file`.
@@ -191,7 +196,7 @@ impl<'a> Context<'a> {
             return Fate::Stays;
         }
         let goes = |reason| Fate::Changes(Change::Goes(reason));
-        if self.blocks(block) {
+        if self.blocks(block) || (file == SUMMARY && self.blocks_topic(block)) {
             return goes(RetireReason::Withheld);
         }
         if !self.is_supported(&block.text) {
@@ -217,7 +222,50 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn blocks(&self, block: &Block) -> bool {
+    /// Whether a heading's words, with number and outcome or without, are
+    /// withheld. A person's heading never is.
+    pub(super) fn blocks_heading(&self, section: &Section) -> bool {
+        let title = section.title();
+        let bare = labels::task_title(title).unwrap_or(title);
+        let forms = [title, bare, labels::without_outcome(bare)];
+        forms.iter().any(|form| self.gate.blocks(form))
+            && !self.is_person(HANDBOOK, &section.heading)
+    }
+
+    /// Whether a list of words, or one of them, is withheld.
+    pub(super) fn blocks_words(&self, file: &str, block: &Block) -> bool {
+        let words = line::core(&block.text);
+        let mut each = words.split(',').map(str::trim);
+        (self.gate.blocks(words) || each.any(|word| self.gate.blocks(word)))
+            && !self.is_person(file, &block.text)
+    }
+
+    /// Whether a section of the handbook has a task or keywords that are
+    /// withheld: those are no blocks with a fate of their own.
+    fn has_withheld_task(&self, section: &Section) -> bool {
+        let is_task = section.level == 2 && labels::task_title(section.title()).is_some();
+        let mut words = section.blocks.iter();
+        let are_keywords = section.title() == KEYWORDS_TITLE;
+        (is_task && self.blocks_heading(section))
+            || (are_keywords && words.any(|block| self.blocks_words(HANDBOOK, block)))
+            || section
+                .children
+                .iter()
+                .any(|child| self.has_withheld_task(child))
+    }
+
+    /// Whether a topic's title is withheld: what stands before its colon, or
+    /// beside its references.
+    fn blocks_topic(&self, block: &Block) -> bool {
+        let core = line::core(block.first_line());
+        let title = match core.split_once([':', '：']) {
+            Some((title, _)) if pointers::find(title).is_empty() => title.to_owned(),
+            _ => line::without_references(core),
+        };
+        self.gate.blocks(&title)
+    }
+
+    pub(super) fn blocks(&self, block: &Block) -> bool {
         self.gate.blocks(line::core(&block.text))
             || self.gate.blocks(line::core(block.first_line()))
     }

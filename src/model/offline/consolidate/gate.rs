@@ -3,10 +3,19 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
+use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::ThreadId;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{EntryHashes, Withheld, WithheldWhat};
+use crate::model::offline::consolidate::line;
+use crate::model::offline::consolidate::tokens::{Features, share};
 use crate::text::shingles::Statement;
+
+/// Most bytes of a person's line that is copied into the other file.
+const PERSON_BYTES_MAX: usize = 1_000;
+
+/// Least share of common tokens of a line and what a person made of it.
+const REWORDED_MIN: f64 = 0.4;
 
 /// The withheld entries, ready to be asked.
 pub(super) struct Gate<'a> {
@@ -15,14 +24,30 @@ pub(super) struct Gate<'a> {
     /// Hashing a text once per salt is dear, and the same statement is met in
     /// old and new facts and in both files.
     asked: RefCell<HashMap<String, bool>>,
+    /// What a person wrote, as it can be copied.
+    person: Vec<(String, Features)>,
 }
 
 impl<'a> Gate<'a> {
-    pub(super) fn new(withheld: &'a [Withheld]) -> Self {
+    pub(super) fn new(withheld: &'a [Withheld], person_entries: &[Entry]) -> Self {
+        let bullets = person_entries
+            .iter()
+            .filter(|entry| entry.kind == EntryKind::Bullet);
+        let words = bullets.map(|entry| {
+            let first = entry.text.lines().next().unwrap_or_default();
+            line::without_pointers(&line::shorten(
+                &line::clean(line::core(first)),
+                PERSON_BYTES_MAX,
+            ))
+        });
         let mut gate = Self {
             entries: Vec::new(),
             threads: Vec::new(),
             asked: RefCell::default(),
+            person: words
+                .map(|text| (text.clone(), Features::of(&text)))
+                .filter(|(_, features)| !features.tokens.is_empty())
+                .collect(),
         };
         for one in withheld {
             match &one.what {
@@ -53,6 +78,20 @@ impl<'a> Gate<'a> {
             .any(|hashes| statement.is_withheld_as(hashes));
         self.asked.borrow_mut().insert(text.to_owned(), blocked);
         blocked
+    }
+
+    /// What a person made of these words, when it says most of them in another
+    /// way. The best of several.
+    pub(super) fn rewording(&self, old: &Features) -> Option<(&str, &Features)> {
+        let mut best: Option<(f64, &(String, Features))> = None;
+        for one in &self.person {
+            let share = share(&one.1.tokens, &old.tokens);
+            let fits = REWORDED_MIN <= share && one.1.folded != old.folded;
+            if fits && best.is_none_or(|(known, _)| known < share) {
+                best = Some((share, one));
+            }
+        }
+        best.map(|(_, (text, features))| (text.as_str(), features))
     }
 
     pub(super) fn blocks_thread(&self, thread_id: &ThreadId, updated_at: Timestamp) -> bool {

@@ -361,6 +361,14 @@ pub(super) fn outcome_word(text: &str) -> Option<Outcome> {
         .find_map(|(outcome, words)| words.contains(&text.as_str()).then_some(*outcome))
 }
 
+/// `refund sign, success` without the outcome.
+pub(super) fn without_outcome(title: &str) -> &str {
+    match title.rsplit_once([',', '，']) {
+        Some((before, after)) if outcome_word(after).is_some() => before.trim(),
+        _ => title,
+    }
+}
+
 /// Whether an item only says that there is none.
 pub(super) fn is_nothing(text: &str) -> bool {
     NOTHING.contains(&text.to_lowercase().as_str())

@@ -79,6 +79,19 @@ pub(super) fn made_plain(text: &str, is_plain: &dyn Fn(&Target) -> bool) -> Stri
     out
 }
 
+/// The words beside the references of `text`.
+pub(super) fn without_references(text: &str) -> String {
+    let mut out = String::new();
+    let mut at = 0;
+    for pointer in pointers::find(text) {
+        out.push_str(text.get(at..pointer.bytes.start).unwrap_or_default());
+        at = at.max(pointer.bytes.end);
+    }
+    out.push_str(&text[at..]);
+    out.trim_matches([' ', '—', ';', '-', '(', ')', ','])
+        .to_owned()
+}
+
 /// A backslash before each `marker` that has none yet.
 fn escape(text: &str, marker: &str) -> String {
     let mut out = String::with_capacity(text.len());

@@ -14,6 +14,7 @@ use crate::domain::session::Agent;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::model::offline::consolidate::facts::{Facts, Group, Kind, Source, Statement, Task};
+use crate::model::offline::consolidate::gate::Gate;
 use crate::model::offline::consolidate::line::{self, Cited};
 use crate::model::offline::consolidate::tokens::{Features, NearIndex, SAME_STATEMENT, folded};
 
@@ -119,6 +120,22 @@ impl Candidates {
             .retain(|topic| topic.levels.iter().all(|text| may_stand(text)));
     }
 
+    /// Without what would be withheld in the words that are printed.
+    pub(super) fn without_withheld(mut self, gate: &Gate<'_>) -> Self {
+        let is_open = |line: &str| {
+            let core = line::core(line);
+            let words = core.strip_prefix("desc: ").unwrap_or(core);
+            !gate.blocks(words.strip_prefix("learnings: ").unwrap_or(words))
+        };
+        self.preferences.retain(|line| is_open(&line.text));
+        self.tips.retain(|line| is_open(&line.text));
+        self.topics.retain_mut(|topic| {
+            topic.levels.retain(|level| level.lines().all(is_open));
+            !topic.levels.is_empty() && !gate.blocks(&topic.title)
+        });
+        self
+    }
+
     /// Folded first lines of everything that could be printed.
     pub(super) fn first_lines(&self) -> BTreeSet<String> {
         let lines = self
@@ -141,6 +158,24 @@ pub(super) fn counted_start(first_line: &str) -> Option<&'static str> {
     starts
         .into_iter()
         .find(|start| first_line.starts_with(start))
+}
+
+/// Whether a line is nothing but somebody's words in quotation marks, with the
+/// project where they hold: these rules copied it from a session, though that
+/// may be gone and nothing can tell what it said.
+pub(super) fn is_quotation(first_line: &str) -> bool {
+    let core = line::core(first_line);
+    let words = match core
+        .strip_suffix(')')
+        .and_then(|text| text.rsplit_once(" (in "))
+    {
+        Some((words, _)) => words,
+        None => core,
+    };
+    let inside = words
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    first_line.starts_with("- ") && inside.is_some_and(|inside| !inside.contains('"'))
 }
 
 /// Whether a nested line is one that these rules put below a topic.

@@ -344,12 +344,19 @@ fn gather_group(
             }
         }
     }
-    said.retain(|statement| {
-        let blocked = gate.blocks(&statement.text);
-        if blocked {
-            gone.insert(statement.features.folded.clone(), RetireReason::Withheld);
+    said.retain_mut(|statement| {
+        if !gate.blocks(&statement.text) {
+            return true;
         }
-        !blocked
+        gone.insert(statement.features.folded.clone(), RetireReason::Withheld);
+        // A person put it in other words: those are the ones that hold.
+        let reworded = gate.rewording(&statement.features);
+        let reworded = reworded.filter(|_| !statement.is_external);
+        if let Some((text, features)) = reworded {
+            text.clone_into(&mut statement.text);
+            statement.features = features.clone();
+        }
+        reworded.is_some()
     });
     let statements = drop_contradicted(join(said, gone), gone);
     let newest = recaps.iter().max_by_key(|recap| &recap.source);

@@ -52,7 +52,7 @@ pub(super) fn join_tasks(
                 });
                 index.insert(features)
             });
-            add_source(&mut tasks[place], task, recap, project);
+            add_source(&mut tasks[place], task, recap, project, gate);
             of_recap.push(Some(place));
         }
         places.push(of_recap);
@@ -61,12 +61,23 @@ pub(super) fn join_tasks(
 }
 
 /// Recaps come oldest first, so what is set here is the newest session's word.
-fn add_source(known: &mut Task, task: &TaskBody, recap: &ReadRecap<'_>, project: &str) {
+fn add_source(
+    known: &mut Task,
+    task: &TaskBody,
+    recap: &ReadRecap<'_>,
+    project: &str,
+    gate: &Gate<'_>,
+) {
     if known.sources.last() != Some(&recap.source) {
         known.sources.push(recap.source.clone());
     }
     known.outcome = task.outcome.unwrap_or(Outcome::Uncertain);
-    for keyword in keywords(task, project) {
+    let mut words = keywords(task, project);
+    words.retain(|word| !gate.blocks(word));
+    if words.is_empty() || gate.blocks(&words.join(", ")) {
+        words = vec![project.to_owned()];
+    }
+    for keyword in words {
         let is_known = known.keywords.contains(&keyword);
         if !is_known && known.keywords.len() < KEYWORDS_MAX {
             known.keywords.push(keyword);

@@ -54,8 +54,15 @@ impl Work<'_> {
             }
         }
         for one in wanted {
-            if self.may_come(one, scope) && self.is_first(one, scope) {
-                section.blocks.push(bullet(one, scope.numbers));
+            if !self.may_come(one, scope) {
+                continue;
+            }
+            let block = bullet(one, scope.numbers);
+            // A person's own line says it already.
+            let is_theirs = self.head_texts.contains(&one.features.folded)
+                && self.context.is_person(HANDBOOK, &block.text);
+            if !is_theirs && self.is_first(one, scope) {
+                section.blocks.push(block);
             }
         }
         for child in &head.children {
@@ -212,10 +219,33 @@ impl Work<'_> {
                 Fate::Changes(Change::Goes(reason)) => {
                     self.retired
                         .push((line::core(&block.text).to_owned(), reason));
+                    if reason == RetireReason::Withheld {
+                        kept.extend(self.reworded(block));
+                    }
                 }
             }
         }
         kept
+    }
+
+    /// Somebody's line in the words that a person gave it in the other file.
+    fn reworded(&mut self, block: &Block) -> Option<Block> {
+        let old = Features::of(line::core(&block.text));
+        let (text, features) = self.context.gate.rewording(&old)?;
+        let is_new = !self.head_texts.contains(&features.folded)
+            && !self.new_texts.contains(&features.folded)
+            && self
+                .written
+                .insert((features.folded.clone(), String::new()));
+        let references = line::task_references(&block.text);
+        let marks: String = references
+            .iter()
+            .map(|number| format!("[Task {number}]"))
+            .collect();
+        is_new.then(|| Block {
+            is_apart: block.is_apart,
+            ..Block::bullet(format!("- {text} {marks}").trim_end().to_owned())
+        })
     }
 
     pub(super) fn with_live_references(

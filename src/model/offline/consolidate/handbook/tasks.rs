@@ -7,14 +7,14 @@ use crate::model::offline::consolidate::facts::{Group, Source, Task};
 use crate::model::offline::consolidate::handbook::lists::Scope;
 use crate::model::offline::consolidate::handbook::render::{Numbers, file_bullet, task_title};
 use crate::model::offline::consolidate::handbook::{Slot, Work, cite_all, cites, folded, is_task};
-use crate::model::offline::consolidate::labels;
+use crate::model::offline::consolidate::labels::{self, without_outcome};
 use crate::model::offline::consolidate::line::{self, Cited};
 use crate::model::offline::consolidate::outline::{Block, Section};
 use crate::model::offline::consolidate::tokens::{Features, SAME_TASK, share};
 
 pub(super) const FILES_TITLE: &str = "rollout_summary_files";
 
-pub(super) const KEYWORDS_TITLE: &str = "keywords";
+pub(in crate::model::offline::consolidate) const KEYWORDS_TITLE: &str = "keywords";
 
 pub(super) const SAID_TITLE: &str = "preferences of this task";
 
@@ -59,14 +59,6 @@ pub(super) fn task_number(title: &str) -> Option<u32> {
     digits[..end].parse().ok()
 }
 
-/// `refund sign, success` without the outcome.
-pub(super) fn without_outcome(title: &str) -> &str {
-    match title.rsplit_once([',', '，']) {
-        Some((before, after)) if labels::outcome_word(after).is_some() => before.trim(),
-        _ => title,
-    }
-}
-
 /// The head's task is this one: it cites one of its recaps and is called so.
 pub(super) fn is_same_task(task: &Task, head: &HeadTask<'_>) -> bool {
     is_called_alike(&task.features, &head.title)
@@ -104,7 +96,7 @@ impl Work<'_> {
             if find(old).is_some() {
                 return TaskFate::Goes(self.reason_for_task(task));
             }
-            if self.context.gate.blocks(line::core(task.section.title())) {
+            if self.context.blocks_heading(task.section) {
                 return TaskFate::Goes(RetireReason::Withheld);
             }
         }
@@ -118,7 +110,7 @@ impl Work<'_> {
 
     pub(super) fn reason_for_task(&self, task: &HeadTask<'_>) -> RetireReason {
         let title = without_outcome(labels::task_title(task.section.title()).unwrap_or_default());
-        if self.context.gate.blocks(title) {
+        if self.context.blocks_heading(task.section) {
             RetireReason::Withheld
         } else if self
             .context
@@ -263,12 +255,12 @@ impl Work<'_> {
         };
         let task = &new.tasks[index];
         let mut section = Section::new(2, &format!("Task {number}: {}", task_title(task)));
-        section.blocks.clone_from(&head.blocks);
+        section.blocks = self.open_blocks(&head.blocks);
         let child = |title: &str| head.children.iter().find(|child| child.title() == title);
         section.children.push(self.files(child(FILES_TITLE), task));
         section
             .children
-            .push(Self::keywords(child(KEYWORDS_TITLE), task, scope));
+            .push(self.keywords(child(KEYWORDS_TITLE), task, scope));
         let said = child(SAID_TITLE)
             .cloned()
             .unwrap_or_else(|| Section::new(3, SAID_TITLE));
@@ -281,8 +273,19 @@ impl Work<'_> {
             .children
             .iter()
             .filter(|child| !ours.contains(&child.title()));
-        section.children.extend(others.cloned());
+        section.children.extend(others.map(|other| Section {
+            blocks: self.open_blocks(&other.blocks),
+            ..other.clone()
+        }));
         section
+    }
+
+    /// Without what is withheld; a person's blocks stay.
+    fn open_blocks(&self, blocks: &[Block]) -> Vec<Block> {
+        let is_open = |block: &&Block| {
+            !self.context.blocks(block) || self.context.is_person(HANDBOOK, &block.text)
+        };
+        blocks.iter().filter(is_open).cloned().collect()
     }
 
     /// The recap files of a task; bullets that others put there stay while
@@ -318,7 +321,12 @@ impl Work<'_> {
         section
     }
 
-    pub(super) fn keywords(head: Option<&Section>, task: &Task, scope: &Scope<'_>) -> Section {
+    pub(super) fn keywords(
+        &self,
+        head: Option<&Section>,
+        task: &Task,
+        scope: &Scope<'_>,
+    ) -> Section {
         let ours = |task: &Task| format!("- {}", task.keywords.join(", "));
         if let Some(head) = head {
             let old_tasks = scope.old.map_or(&[][..], |old| &old.tasks);
@@ -329,13 +337,28 @@ impl Work<'_> {
                 .map(|block| block.text.as_str())
                 .collect();
             let is_ours = before.is_some_and(|before| texts == [ours(before)]);
-            if !is_ours && !texts.is_empty() {
+            let is_open = |block: &Block| !self.context.blocks_words(HANDBOOK, block);
+            if !is_ours && !texts.is_empty() && head.blocks.iter().all(is_open) {
                 return head.clone();
             }
         }
         let mut section = Section::new(3, KEYWORDS_TITLE);
         section.blocks.push(Block::bullet(ours(task)));
         section
+    }
+
+    /// Leaves the keywords that are not withheld; a task has at least one.
+    fn take_withheld_words(&self, block: &mut Block) {
+        if !self.context.blocks_words(HANDBOOK, block) {
+            return;
+        }
+        let words = line::core(&block.text).split(',').map(str::trim);
+        let open: Vec<&str> = words
+            .filter(|word| !self.context.gate.blocks(word))
+            .collect();
+        let joined = open.join(", ");
+        let is_open = !open.is_empty() && !self.context.gate.blocks(&joined);
+        block.text = format!("- {}", if is_open { &joined } else { "session" });
     }
 
     /// Somebody else's task: word for word, without dead pointers.
@@ -345,8 +368,16 @@ impl Work<'_> {
             let mut cited = Cited::default();
             cited.add(&block.text);
             let has_live = cited.is_empty() || self.context.has_any(&cited);
-            has_live || self.context.is_person(HANDBOOK, &block.text)
+            let is_open = !self.context.blocks(block);
+            (has_live && is_open) || self.context.is_person(HANDBOOK, &block.text)
         };
+        for child in &mut kept.children {
+            if child.title() == KEYWORDS_TITLE {
+                for block in &mut child.blocks {
+                    self.take_withheld_words(block);
+                }
+            }
+        }
         let children = kept.children.iter_mut().map(|child| &mut child.blocks);
         for blocks in children.chain([&mut kept.blocks]) {
             blocks.retain(is_alive);

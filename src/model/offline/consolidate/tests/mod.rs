@@ -6,3 +6,4 @@ mod notes;
 mod properties;
 mod story;
 mod summary;
+mod withheld;
