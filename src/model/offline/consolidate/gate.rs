@@ -8,7 +8,7 @@ use crate::domain::id::ThreadId;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{EntryHashes, Withheld, WithheldWhat};
 use crate::model::offline::consolidate::line;
-use crate::model::offline::consolidate::tokens::{Features, share};
+use crate::model::offline::consolidate::tokens::{Features, folded, share};
 use crate::text::shingles::Statement;
 
 /// Most bytes of a person's line that is copied into the other file.
@@ -92,6 +92,12 @@ impl<'a> Gate<'a> {
             }
         }
         best.map(|(_, (text, features))| (text.as_str(), features))
+    }
+
+    /// Whether a person wrote these words, in either file.
+    pub(super) fn is_persons(&self, text: &str) -> bool {
+        let folded = folded(line::core(text));
+        self.person.iter().any(|(_, one)| one.folded == folded)
     }
 
     pub(super) fn blocks_thread(&self, thread_id: &ThreadId, updated_at: Timestamp) -> bool {

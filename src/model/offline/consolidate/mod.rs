@@ -246,7 +246,9 @@ fn sweep(context: &Context<'_>, file: &'static str, mut text: String) -> String 
         let Some(bytes) = text.get(entry.bytes.clone()) else {
             continue;
         };
-        if is_whole && context.gate.blocks(&entry.text) && !context.is_person(file, bytes) {
+        // Nor what a person wrote in the other file: their words may be here too.
+        let is_persons = context.is_person(file, bytes) || context.gate.is_persons(&entry.text);
+        if is_whole && context.gate.blocks(&entry.text) && !is_persons {
             text.replace_range(entry.bytes, "");
         }
     }
