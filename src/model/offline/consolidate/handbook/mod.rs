@@ -6,8 +6,10 @@
 //! they rest on is in the inputs. What is new comes at the end of its list; a
 //! new project comes first.
 //!
-//! An entry that the facts had before and the head has not was taken out by
-//! somebody, and is not put back.
+//! Where another worker wrote, what the facts had before and the head has not
+//! was left out on purpose, and is not put back. What a person takes out is
+//! withheld, so it is not among the facts; a task is not, so one that is gone
+//! stays gone.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

@@ -426,3 +426,21 @@ fn dead_references_in_another_workers_lines_become_plain_words() {
         output.summary
     );
 }
+
+#[test]
+fn without_a_change_another_workers_files_are_the_same_to_the_byte() {
+    let (mut folder, _) = passes(MemoryVersion::V1, FIRST);
+    let handbook = "# Task Group: ledgerly\n\nscope: work\napplies_to: cwd=/w/ledger; reuse_rule=this repository\n\n\n\
+                    ## Task 1: signs, success\n### rollout_summary_files\n- 2026-12-01T10-00-00-000a.md (thread_id=thread-1a)\n\n\
+                    ### keywords\n\n- ledgerly, changelog\n\n\n## User preferences\n\n* Formats first. \n";
+    let summary = "v1\n\n## User Profile\n\nWorks on ledgerly.\n\n\n## User preferences\n- Formats first.\n\n## General Tips\n\n\
+                   ## What's in Memory\n\n### ledgerly\n\n#### 2026-12-01\n\n- signs; thread_id=thread-1a\n";
+    folder.handbook = Some(handbook.to_owned());
+    folder.summary = Some(summary.to_owned());
+    let output = folder.pass(FIRST);
+    assert_eq!(
+        (output.handbook.unwrap().as_str(), output.summary.as_str()),
+        (handbook, summary)
+    );
+    assert_eq!(output.retired, []);
+}
