@@ -131,15 +131,12 @@ impl Store {
     ) -> Result<(), StoreError> {
         let lock = GitLock::take(&self.git_dir(), "index", None)?;
         point("index.locked");
-        let mut index = match read(self)? {
-            Some(mut index) => {
-                self.mark_racy(&mut index);
-                index
-            }
-            None => {
-                self.set_index_aside()?;
-                self.index_of(repository)?
-            }
+        let mut index = if let Some(mut index) = read(self)? {
+            self.mark_racy(&mut index);
+            index
+        } else {
+            self.set_index_aside()?;
+            self.index_of(repository)?
         };
         self.expand(repository, &mut index)?;
         // Main may not be at the commit yet.
