@@ -161,6 +161,88 @@ const PREFERENCE_WORDS: &[&str] = &[
     "선호",
 ];
 
+/// The quoted words that a note says are replaced, folded: behind "instead
+/// of", before an arrow.
+pub(super) fn old_value(text: &str) -> Option<String> {
+    let mut spans = quoted(text).into_iter();
+    let found = spans.find(|(before, _, after)| {
+        let before = before.trim_end().to_lowercase();
+        let after = after.trim_start().to_lowercase();
+        BEFORE_OLD.iter().any(|cue| before.ends_with(cue))
+            || BEHIND_OLD.iter().any(|cue| after.starts_with(cue))
+    });
+    let (_, value, _) = found?;
+    Some(Features::of(value).folded).filter(|folded| !folded.is_empty())
+}
+
+/// Quoted spans, each with the text before and behind it.
+fn quoted(text: &str) -> Vec<(&str, &str, &str)> {
+    const MARKS: [(char, char); 7] = [
+        ('`', '`'),
+        ('"', '"'),
+        ('“', '”'),
+        ('„', '“'),
+        ('«', '»'),
+        ('「', '」'),
+        ('\'', '\''),
+    ];
+    let mut spans = Vec::new();
+    let mut at = 0;
+    while let Some(open) = text[at..].chars().next() {
+        let start = at + open.len_utf8();
+        let before = &text[..at];
+        let in_word = before.ends_with(char::is_alphanumeric) && open == '\'';
+        let close = MARKS.iter().find(|(mark, _)| *mark == open && !in_word);
+        let end = close.and_then(|(_, close)| Some((text[start..].find(*close)?, *close)));
+        at = start;
+        if let Some((length, close)) = end {
+            let end = start + length;
+            at = end + close.len_utf8();
+            spans.push((before, &text[start..end], &text[at..]));
+        }
+    }
+    spans
+}
+
+/// What stands before the old value.
+const BEFORE_OLD: &[&str] = &[
+    "instead of",
+    "rather than",
+    "in place of",
+    "not",
+    "no longer",
+    "statt",
+    "anstatt",
+    "anstelle von",
+    "nicht",
+    "nicht mehr",
+    "en lugar de",
+    "en vez de",
+    "au lieu de",
+    "pas",
+    "em vez de",
+    "ao invés de",
+    "invece di",
+    "al posto di",
+    "вместо",
+    "а не",
+    "而不是",
+    "不是",
+];
+
+/// What stands behind it.
+const BEHIND_OLD: &[&str] = &[
+    "→",
+    "->",
+    "=>",
+    "ではなく",
+    "じゃなくて",
+    "の代わりに",
+    "대신",
+    "이 아니라",
+    "가 아니라",
+];
+
 /// The tokens of an entry or note that say what it is about.
 pub(super) fn content(features: &Features) -> Vec<u64> {
     let mut tokens = features.tokens.clone();

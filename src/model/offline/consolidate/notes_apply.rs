@@ -16,7 +16,7 @@ use crate::model::offline::consolidate::RetireReason;
 use crate::model::offline::consolidate::facts::{Facts, Kind, NoteLine, Statement};
 use crate::model::offline::consolidate::gate::Gate;
 use crate::model::offline::consolidate::note_text::{
-    content, has_kind_label, is_preference, lines_of, without_asking,
+    content, has_kind_label, is_preference, lines_of, old_value, without_asking,
 };
 use crate::model::offline::consolidate::tokens::{Features, Matcher, common};
 use crate::text::note_kind::effective_kind;
@@ -34,6 +34,17 @@ const CORRECT_PART_MIN: f64 = 0.6;
 /// new value than what the entry is about.
 const NEW_VALUE_WEIGHT: f64 = 0.5;
 
+/// How well an entry fits that has the very value that a correction replaces:
+/// better than any other.
+const NAMED_SCORE: f64 = 3.0;
+
+/// More for a preference, and for one of the project that the note names.
+const PREFERENCE_SCORE: f64 = 0.25;
+const PROJECT_SCORE: f64 = 0.5;
+
+/// A forget note of so few words means entries that have all of them.
+const SHORT_QUERY_MAX: usize = 2;
+
 /// A quoted entry needs this many words to be recognised by them.
 const QUOTED_TOKENS_MIN: usize = 4;
 
@@ -48,6 +59,10 @@ pub(super) struct PreparedNote {
     query: Vec<u64>,
     /// Those of `query` that hold a digit.
     numbers: Vec<u64>,
+    /// What the note says is replaced, in its own quotation marks, folded.
+    old_value: Option<String>,
+    /// All its words, folded.
+    folded: String,
     /// New or edited since the last baseline.
     is_new: bool,
     /// Header or label say the kind; else cue words were a guess.
@@ -75,6 +90,8 @@ impl PreparedNote {
             written_at: note.written_at,
             lines,
             numbers: query.numbers(),
+            old_value: old_value(text),
+            folded: Features::of(text).folded,
             query: content(&query),
             is_new,
             is_explicit: note.kind.is_some() || has_kind_label(text),
@@ -98,12 +115,20 @@ impl PreparedNote {
         let entry = content(entry);
         let is_quoted = QUOTED_TOKENS_MIN <= entry.len()
             && matcher.part_of(&entry, &self.query, 1.0) >= FORGET_QUOTED_MIN;
+        if self.query.len() <= SHORT_QUERY_MAX {
+            return is_quoted || common(&self.query, &entry) == self.query.len();
+        }
         is_quoted || matcher.part_of(&self.query, &entry, 1.0) >= FORGET_PART_MIN
     }
 
     /// How well a correction fits an entry; `None` when it does not. The new
     /// value is not in the entry, so numbers that it lacks do not count.
     fn corrects(&self, matcher: &Matcher, entry: &Features) -> Option<f64> {
+        if let Some(old) = &self.old_value
+            && has_words(&entry.folded, old)
+        {
+            return Some(NAMED_SCORE);
+        }
         let numbers = entry.numbers();
         let entry = content(entry);
         let mut query = self.query.clone();
@@ -119,6 +144,11 @@ impl PreparedNote {
         let of_entry = matcher.part_of(&entry, &query, 1.0);
         (of_note.max(of_entry) >= CORRECT_PART_MIN).then_some(of_note + of_entry)
     }
+}
+
+/// Whether the folded `words` stand in `folded` as whole words, in order.
+fn has_words(folded: &str, words: &str) -> bool {
+    !words.is_empty() && format!(" {folded} ").contains(&format!(" {words} "))
 }
 
 /// An entry of the head tree that no recap or note accounts for: another
@@ -313,27 +343,36 @@ impl Scene<'_> {
 
     fn best_target(&self, note: &PreparedNote) -> Option<Target> {
         let mut best: Option<(f64, Target)> = None;
-        let mut consider = |features: &Features, target: Target| {
+        let mut consider = |features: &Features, target: Target, more: f64| {
             let Some(score) = note.corrects(&self.matcher, features) else {
                 return;
+            };
+            let score = if score < NAMED_SCORE {
+                score
+            } else {
+                score + more
             };
             if best.is_none_or(|(known, _)| score > known) {
                 best = Some((score, target));
             }
         };
         for (group, facts) in self.facts.groups.iter().enumerate() {
+            let is_named = has_words(&note.folded, &Features::of(&facts.title).folded);
+            let of_project = if is_named { PROJECT_SCORE } else { 0.0 };
             for (index, one) in facts.statements.iter().enumerate() {
-                consider(&one.features, Target::Statement { group, index });
+                let is_wanted = one.kind == Kind::Preference;
+                let more = of_project + if is_wanted { PREFERENCE_SCORE } else { 0.0 };
+                consider(&one.features, Target::Statement { group, index }, more);
             }
         }
         for (index, line) in self.facts.note_lines.iter().enumerate() {
             if line.note != note.path {
-                consider(&line.features, Target::NoteLine { index });
+                consider(&line.features, Target::NoteLine { index }, 0.0);
             }
         }
         for (index, entry) in self.foreign.iter().enumerate() {
             if entry.file == HANDBOOK && (!entry.is_person || note.is_new) {
-                consider(&entry.features, Target::Foreign { index });
+                consider(&entry.features, Target::Foreign { index }, 0.0);
             }
         }
         best.map(|(_, target)| target)

@@ -16,7 +16,9 @@ use crate::domain::version::MemoryVersion;
 use crate::model::offline::consolidate::facts::{Facts, Group, Kind, Source, Statement, Task};
 use crate::model::offline::consolidate::gate::Gate;
 use crate::model::offline::consolidate::line::{self, Cited};
-use crate::model::offline::consolidate::tokens::{Features, NearIndex, SAME_STATEMENT, folded};
+use crate::model::offline::consolidate::tokens::{
+    self, Features, NearIndex, SAME_STATEMENT, folded,
+};
 
 /// Days with sessions that count as recent.
 const RECENT_DAYS: usize = 3;
@@ -397,16 +399,29 @@ fn lines(facts: &Facts, kinds: &[Kind]) -> Vec<Line> {
 fn join(said: Vec<Ranked<'_>>) -> Vec<Ranked<'_>> {
     let mut index = NearIndex::new(SAME_STATEMENT, said.iter().map(|one| one.features));
     let mut joined: Vec<Ranked<'_>> = Vec::new();
+    let mut essences: BTreeMap<String, usize> = BTreeMap::new();
     for one in said {
         let near = index.near(one.features).into_iter();
         let mut same = near.filter(|place| joined[*place].features.is_same_as(one.features));
-        let Some(place) = same.next() else {
+        let essence = tokens::essence(one.text).unwrap_or_else(|| one.features.folded.clone());
+        let same = same.next().or_else(|| essences.get(&essence).copied());
+        essences
+            .entry(essence)
+            .or_insert_with(|| same.unwrap_or(joined.len()));
+        let Some(place) = same else {
             index.insert(one.features);
             joined.push(one);
             continue;
         };
         let known = &mut joined[place];
-        if (one.is_from_note, one.newest_at) > (known.is_from_note, known.newest_at) {
+        // Of two ways to ask for one thing the one with less around it.
+        let is_reasked = !known.features.is_same_as(one.features);
+        let is_better = if is_reasked && one.is_from_note == known.is_from_note {
+            one.text.len() <= known.text.len()
+        } else {
+            (one.is_from_note, one.newest_at) > (known.is_from_note, known.newest_at)
+        };
+        if is_better {
             known.text = one.text;
             known.features = one.features;
             known.is_from_note = one.is_from_note;

@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::text::cues::is_unspaced;
+use crate::text::cues::{self, Cue, is_unspaced};
 use crate::text::shingles;
 
 /// Least share of common tokens with which two statements are one.
@@ -196,6 +196,77 @@ pub(super) fn common(left: &[u64], right: &[u64]) -> usize {
     }
     common
 }
+
+/// The folded words of a rule without what only asks for it: a correction
+/// before it ("No, not like that."), "please", "from now on". `None` where too
+/// little is left to be known by.
+pub(super) fn essence(text: &str) -> Option<String> {
+    let mut rest = text.trim_matches(['"', '“', '”', '„', '«', '»', '「', '」', ' ']);
+    while let Some((first, after)) = split_sentence(rest) {
+        let says_only_no = values(&fold(first)).is_empty()
+            && first.split_whitespace().count() <= ASIDE_WORDS_MAX
+            && cues::find(first).has(Cue::Correction);
+        if !says_only_no {
+            break;
+        }
+        rest = after;
+    }
+    let folded = folded(rest);
+    let mut left = folded.as_str();
+    while let Some(after) = ASKING.iter().find_map(|asking| left.strip_prefix(asking)) {
+        left = after.trim_start();
+    }
+    (Features::of(left).tokens.len() >= TOKENS_MIN).then(|| left.to_owned())
+}
+
+fn split_sentence(text: &str) -> Option<(&str, &str)> {
+    let spaced = [". ", "! ", "? ", "; "];
+    let unspaced = ["。", "！", "？"];
+    let ends = spaced.iter().chain(&unspaced);
+    let end = ends
+        .filter_map(|end| Some(text.find(end)? + end.len()))
+        .min()?;
+    let (first, after) = text.split_at(end);
+    (!after.trim().is_empty()).then_some((first, after))
+}
+
+/// Most words of a sentence that only says no to what was done.
+const ASIDE_WORDS_MAX: usize = 6;
+
+/// How a rule begins when it is asked for, folded; spaces part words.
+const ASKING: &[&str] = &[
+    "please ",
+    "from now on ",
+    "going forward ",
+    "in future ",
+    "in the future ",
+    "always ",
+    "bitte ",
+    "ab jetzt ",
+    "von jetzt an ",
+    "ab sofort ",
+    "immer ",
+    "por favor ",
+    "a partir de ahora ",
+    "siempre ",
+    "désormais ",
+    "à partir de maintenant ",
+    "toujours ",
+    "a partir de agora ",
+    "sempre ",
+    "d ora in poi ",
+    "per favore ",
+    "пожалуйста ",
+    "отныне ",
+    "всегда ",
+    "从现在开始",
+    "從現在開始",
+    "以后",
+    "请",
+    "請",
+    "これからは",
+    "今後は",
+];
 
 /// Only the folded words of a text: enough to see that two are equal.
 pub(super) fn folded(text: &str) -> String {

@@ -7,7 +7,7 @@ use crate::model::offline::consolidate::RetireReason;
 use crate::model::offline::consolidate::body::TaskBody;
 use crate::model::offline::consolidate::facts::{Group, Kind, ReadRecap, Statement};
 use crate::model::offline::consolidate::line;
-use crate::model::offline::consolidate::tokens::{Features, NearIndex, SAME_STATEMENT};
+use crate::model::offline::consolidate::tokens::{self, Features, NearIndex, SAME_STATEMENT};
 use crate::model::offline::shape::{ALWAYS, CORRECTION};
 use crate::text::cues;
 
@@ -86,12 +86,22 @@ pub(super) fn join(
 ) -> Vec<Statement> {
     let mut index = NearIndex::new(SAME_STATEMENT, said.iter().map(|one| &one.features));
     let mut joined: Vec<Statement> = Vec::new();
+    let mut essences: BTreeMap<String, usize> = BTreeMap::new();
     for one in said {
         let near = index.near(&one.features);
         let same = near.into_iter().find(|place| {
             let known = &joined[*place];
             known.kind == one.kind && known.features.is_same_as(&one.features)
         });
+        // What a person wants, asked for in other ways.
+        let essence = tokens::essence(&one.text).filter(|_| one.kind == Kind::Said);
+        let asked_again = || essence.as_ref().and_then(|words| essences.get(words));
+        let same = same.or_else(|| asked_again().copied());
+        if let Some(essence) = essence.clone() {
+            essences
+                .entry(essence)
+                .or_insert_with(|| same.unwrap_or(joined.len()));
+        }
         if let Some(place) = same {
             join_two(&mut joined[place], one, gone);
         } else {
@@ -143,7 +153,14 @@ fn once_in_all_kinds(joined: &[Statement]) -> Vec<Statement> {
 /// The newer wording stays: where the two differ, it is the later word. What
 /// only a fetched text says never rewords what the person said.
 fn join_two(known: &mut Statement, newer: Statement, gone: &mut BTreeMap<String, RetireReason>) {
-    if known.is_external || !newer.is_external {
+    // Of two ways to ask for one thing the one with less around it.
+    let is_wordier = known.is_external == newer.is_external
+        && known.text.len() < newer.text.len()
+        && !known.features.is_same_as(&newer.features);
+    if is_wordier {
+        gone.insert(newer.features.folded.clone(), RetireReason::Joined);
+        known.newest_at = newer.newest_at;
+    } else if known.is_external || !newer.is_external {
         if known.features.folded != newer.features.folded {
             gone.insert(known.features.folded.clone(), RetireReason::Joined);
             gone.remove(&newer.features.folded);

@@ -144,13 +144,47 @@ pub(super) fn tools(body: &RecapBody) -> BTreeSet<String> {
             .into_iter()
             .flatten()
         {
-            for span in code_spans(text) {
-                tools.extend(tool(span));
+            // What stands behind a colon is what the command said.
+            let parts: Vec<&str> = text.split('`').collect();
+            for pair in parts.chunks(2) {
+                if let [before, span] = pair
+                    && !before.trim_end().ends_with([':', '：'])
+                {
+                    tools.extend(tool(span.trim()));
+                }
             }
         }
     }
     tools
 }
+
+/// How messages begin, and no command does.
+const COMPLAINTS: &[&str] = &[
+    "error",
+    "warning",
+    "fatal",
+    "failed",
+    "failure",
+    "assertion",
+    "panicked",
+    "thread",
+    "exception",
+    "traceback",
+    "no",
+    "not",
+    "cannot",
+    "could",
+    "expected",
+    "unexpected",
+    "unknown",
+    "invalid",
+    "missing",
+    "permission",
+    "undefined",
+    "unresolved",
+    "mismatched",
+    "note",
+];
 
 fn tool(span: &str) -> Option<String> {
     let mut words = span.split_whitespace();
@@ -159,5 +193,6 @@ fn tool(span: &str) -> Option<String> {
     words.next()?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-_+".contains(c);
     let fits = first.len() <= 20 && first.starts_with(|c: char| c.is_ascii_lowercase());
-    (fits && first.chars().all(is_name)).then(|| first.to_owned())
+    let is_complaint = COMPLAINTS.contains(&first);
+    (fits && !is_complaint && first.chars().all(is_name)).then(|| first.to_owned())
 }

@@ -174,30 +174,63 @@ fn shrink(
     let nothing = Candidates::default();
     let size = |kept: &Section| render(&nothing, &Chosen::default(), kept).len();
     let mut bytes = size(kept);
+    if bytes <= budget {
+        return;
+    }
+    let mut others = Vec::new();
+    other_places(context, kept, &mut others);
+    // Printing the file for each block that leaves is dear: while it must be
+    // too long in any case, whatever headings leave too, it is not printed.
+    let mut least = bytes.saturating_sub(headings_bytes(kept));
     while bytes > budget {
-        let Some(gone) = remove_last(context, kept) else {
-            remarks.push(format!(
-                "what people wrote takes {bytes} bytes of the summary, {budget} are allowed; it stays"
-            ));
+        let Some(gone) = others.pop().and_then(|place| remove(kept, place)) else {
+            bytes = size(kept);
+            if bytes > budget {
+                remarks.push(format!(
+                    "what people wrote takes {bytes} bytes of the summary, {budget} are allowed; it stays"
+                ));
+            }
             return;
         };
+        least = least.saturating_sub(gone.text.len() + BLANKS_BYTES_MAX);
         retired.push((
             line::core(gone.first_line()).to_owned(),
             RetireReason::Demoted,
         ));
-        bytes = size(kept);
+        if least <= budget {
+            bytes = size(kept);
+        }
     }
 }
 
-fn remove_last(context: &Context<'_>, section: &mut Section) -> Option<Block> {
-    for child in section.children.iter_mut().rev() {
-        if let Some(gone) = remove_last(context, child) {
-            return Some(gone);
-        }
+/// Most line ends that leave with a block.
+const BLANKS_BYTES_MAX: usize = 3;
+
+/// Where the blocks stand that no person wrote, in their order.
+fn other_places(context: &Context<'_>, section: &Section, places: &mut Vec<usize>) {
+    let others = section.blocks.iter();
+    let others = others.filter(|block| !context.is_person(SUMMARY, &block.text));
+    places.extend(others.filter_map(|block| block.place));
+    for child in &section.children {
+        other_places(context, child, places);
     }
-    let is_other = |block: &Block| !context.is_person(SUMMARY, &block.text);
-    let place = section.blocks.iter().rposition(is_other)?;
-    Some(section.blocks.remove(place))
+}
+
+fn headings_bytes(section: &Section) -> usize {
+    let below = section.children.iter().map(headings_bytes);
+    section.heading.len() + BLANKS_BYTES_MAX + below.sum::<usize>()
+}
+
+fn remove(section: &mut Section, place: usize) -> Option<Block> {
+    let here = section
+        .blocks
+        .iter()
+        .rposition(|block| block.place == Some(place));
+    if let Some(at) = here {
+        return Some(section.blocks.remove(at));
+    }
+    let mut children = section.children.iter_mut();
+    children.find_map(|child| remove(child, place))
 }
 
 /// What the blocks that stay already say.

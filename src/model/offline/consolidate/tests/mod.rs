@@ -6,4 +6,5 @@ mod notes;
 mod properties;
 mod story;
 mod summary;
+mod wishes;
 mod withheld;

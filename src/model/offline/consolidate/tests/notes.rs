@@ -306,3 +306,79 @@ fn a_notes_value_wins_over_recaps() {
     );
     assert_eq!(lines_with(&folder, "8080"), [""; 0]);
 }
+
+#[test]
+fn a_correction_names_the_old_value_by_its_code() {
+    for (statement, note) in [
+        (
+            "always run `make lint` before you push",
+            "Correction: In orbit-api it is 'make check' instead of 'make lint'",
+        ),
+        (
+            "always run `make lint` before you push",
+            "Correction: `make lint` → `make check`",
+        ),
+        (
+            "always run `make lint` before you push",
+            "Korrektur: hier `make check` statt `make lint`",
+        ),
+        (
+            "提交之前总是运行 `make lint`",
+            "更正：用 `make check` 而不是 `make lint`",
+        ),
+        (
+            "コミットの前に必ず `make lint` を実行してください",
+            "訂正：`make lint` ではなく `make check`",
+        ),
+    ] {
+        for version in MemoryVersion::ALL {
+            let recap = format!(
+                "@@ recap a p/orbit-api 2026-12-01\n## Task 1: one\nPreference signals:\n- always: \"{statement}\"\n\
+                 Reusable knowledge:\n- in orbit-api it is cold in winter instead of warm\n"
+            );
+            let (folder, output) = passes(
+                version,
+                &format!("{recap}=== pass\n{recap}@@ note 2026-12-02 c\n{note}\n"),
+            );
+            assert_eq!(output.unmatched_notes, [], "{note}");
+            let old: Vec<_> = lines_with(&folder, "make lint")
+                .into_iter()
+                .filter(|line| !line.ends_with("[ad-hoc note]"))
+                .collect();
+            assert_eq!(old, [""; 0], "{note}");
+            assert!(!lines_with(&folder, "make check").is_empty(), "{note}");
+            assert!(!lines_with(&folder, "cold in winter").is_empty(), "{note}");
+        }
+    }
+}
+
+#[test]
+fn a_short_forget_note_means_entries_with_all_its_words() {
+    let recap = "@@ recap a p/x 2026-12-01\n## Task 1: one\nReusable knowledge:\n\
+        - backups are made on the staging server every night by a timer\n- staging ground is wet\n- the other server is dry\n- servers are loud\n";
+    for (note, gone) in [
+        ("Forget the staging server", &["backups are made"][..]),
+        (
+            "Forget the server",
+            &["backups are made", "the other server"],
+        ),
+    ] {
+        let (folder, output) = passes(
+            MemoryVersion::V1,
+            &format!(
+                "{recap}=== pass\n{recap}@@ note 2026-12-02 f\n---\nkind: forget\n---\n{note}\n"
+            ),
+        );
+        assert_eq!(output.unmatched_notes, [], "{note}");
+        let facts = [
+            "backups are made",
+            "staging ground",
+            "the other server",
+            "servers are loud",
+        ];
+        for fact in facts {
+            let is_gone = lines_with(&folder, fact).is_empty();
+            assert_eq!(is_gone, gone.contains(&fact), "{note}: {fact}");
+        }
+    }
+}
