@@ -238,10 +238,11 @@ impl Work<'_> {
                 .written
                 .insert((features.folded.clone(), String::new()));
         let references = line::task_references(&block.text);
-        let marks: String = references
+        let marks: Vec<String> = references
             .iter()
             .map(|number| format!("[Task {number}]"))
             .collect();
+        let marks = marks.concat();
         is_new.then(|| Block {
             is_apart: block.is_apart,
             ..Block::bullet(format!("- {text} {marks}").trim_end().to_owned())
