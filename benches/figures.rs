@@ -129,7 +129,7 @@ fn idle_pass() {
 fn offline_pass() {
     let home = corpus::Home::new();
     corpus::ordinary_sessions(&home.codex_sessions(), 500, 600 * 1024);
-    let copy = |_: ()| {
+    let copy = |(): ()| {
         std::fs::remove_dir_all(home.memrev_home()).ok();
         run(&mut home.memrev(&["init"]));
     };
@@ -219,7 +219,8 @@ fn in_turns(rounds: usize, ours: impl Fn(), theirs: impl Fn()) -> Vec<(Duration,
         work();
         start.elapsed()
     };
-    (ours(), theirs());
+    ours();
+    theirs();
     (0..rounds).map(|_| (time(&ours), time(&theirs))).collect()
 }
 

@@ -241,7 +241,11 @@ fn prose(seed: usize, bytes: usize) -> String {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         text.push_str(WORDS[(state >> 33) % WORDS.len()]);
-        text.push(if (state >> 50) % 12 == 0 { '\n' } else { ' ' });
+        text.push(if (state >> 50).is_multiple_of(12) {
+            '\n'
+        } else {
+            ' '
+        });
     }
     text
 }

@@ -1,7 +1,5 @@
 //! What every command starts from.
 
-use std::time::Duration;
-
 use crate::cli::report::{Class, Failure, Printer};
 use crate::config::{self, Backend, Config, ConfigProblem};
 use crate::domain::time::Timestamp;
@@ -19,9 +17,6 @@ use crate::sys::clock::Clock;
 use crate::sys::env::Environment;
 use crate::sys::home::Home;
 use crate::sys::ids::Ids;
-
-/// Longest wait for a lock that is held for moments.
-pub(crate) const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// The process's surroundings as values.
 pub(crate) struct Context {

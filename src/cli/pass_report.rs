@@ -2,6 +2,7 @@
 //! `consolidate`.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use serde::Serialize;
 
@@ -262,26 +263,20 @@ fn print_version(printer: &Printer, version: &VersionReport) {
     if !version.extracted.is_empty() {
         let mut words = format!("{name}: {} written", counted(kept, "recap"));
         if 0 < none {
-            words.push_str(&format!(
-                ", {} with nothing worth keeping",
-                counted(none, "session")
-            ));
+            let sessions = counted(none, "session");
+            write!(words, ", {sessions} with nothing worth keeping").ok();
         }
         if 0 < trouble {
-            words.push_str(&format!(", {trouble} to be tried again"));
+            write!(words, ", {trouble} to be tried again").ok();
         }
         printer.line(words);
     }
-    let waiting = version
-        .left_out
-        .iter()
-        .filter(|(_, reason)| matches!(reason, Reason::BeyondLimit { .. }));
+    let waiting = version.left_out.iter();
+    let waiting = waiting.filter(|(_, reason)| matches!(reason, Reason::BeyondLimit { .. }));
     let waiting = waiting.count();
     if 0 < waiting {
-        printer.line(format!(
-            "{name}: {} wait for the next pass",
-            counted(waiting, "session")
-        ));
+        let sessions = counted(waiting, "session");
+        printer.line(format!("{name}: {sessions} wait for the next pass"));
     }
     if let Some(report) = &version.consolidated {
         print_consolidation(printer, version, report);

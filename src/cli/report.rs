@@ -122,6 +122,10 @@ impl fmt::Display for Failure {
 #[derive(Debug, Default)]
 pub(crate) struct Printer;
 
+#[expect(
+    clippy::unused_self,
+    reason = "who may print is handed a printer; it has no state yet"
+)]
 impl Printer {
     /// A line of data. Control characters are taken out.
     pub(crate) fn line(&self, text: impl AsRef<str>) {

@@ -1,6 +1,6 @@
 //! One attempt: the worker in staging, and the judgement of what it left.
 //!
-//! Steps 6 and 7 of [`super::run`]. Nothing here touches the memory folder.
+//! Steps 6 and 7 of [`mod@super::run`]. Nothing here touches the memory folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

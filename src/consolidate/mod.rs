@@ -4,7 +4,7 @@
 //! since the head, [`staging`] and [`input`] build what the worker sees,
 //! [`worker`] drives it, [`judge`] and [`guard`] decide about the result,
 //! [`message`] words the commits, [`past`] reads what history says, and
-//! [`run`] does it all in ten steps. [`pending`] answers for `status`.
+//! [`mod@run`] does it all in ten steps. [`mod@pending`] answers for `status`.
 //!
 //! # Not in here
 //!

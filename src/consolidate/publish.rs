@@ -1,6 +1,6 @@
 //! Keeps a refused attempt, or publishes an accepted one.
 //!
-//! Steps 8 and 9 of [`super::run`]. The head moves in `Store::publish` and
+//! Steps 8 and 9 of [`mod@super::run`]. The head moves in `Store::publish` and
 //! nowhere else.
 //!
 //! # Crash safety

@@ -77,7 +77,7 @@ pub(crate) fn apply(
         groups.sort_by_key(|group| (group.is_older, !is_of(group, project)));
     }
     loop {
-        let text = print(&before, &groups, &after, &note(scope, &left_out));
+        let text = print(&before, &groups, &after, note(scope, &left_out).as_deref());
         if text.len() <= bytes_max {
             return Scoped { text, left_out };
         }
@@ -244,7 +244,7 @@ fn names_one_of(line: &str, others: &[String]) -> bool {
     })
 }
 
-fn print(before: &str, groups: &[Group], after: &str, left_out: &Option<String>) -> String {
+fn print(before: &str, groups: &[Group], after: &str, left_out: Option<&str>) -> String {
     let mut text = before.to_owned();
     let mut has_older = false;
     for group in groups {

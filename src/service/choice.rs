@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::config::Config;
 use crate::config::modes::Modes;
 use crate::domain::id::ThreadId;
+use crate::domain::project::Project;
 use crate::domain::session::{Agent, SessionHead};
+use crate::domain::text::Raw;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::Withheld;
 use crate::extract::select::{self, Candidate, Policy, Selection, Switch};
@@ -104,8 +106,8 @@ pub(crate) fn switched_off(head: &SessionHead, config: &Config) -> Option<Switch
 
 /// Whether a person switched the session's project off.
 pub(crate) fn is_project_off(head: &SessionHead, config: &Config) -> bool {
-    let cwd = head.cwd.as_ref().map(|cwd| cwd.unredacted());
-    let project = head.project.as_ref().map(|project| project.as_str());
+    let cwd = head.cwd.as_ref().map(Raw::unredacted);
+    let project = head.project.as_ref().map(Project::as_str);
     config.sessions.is_project_disabled(cwd, project)
 }
 

@@ -213,10 +213,10 @@ pub(crate) fn consolidate_policy(config: &Config, is_by_hand: bool) -> Policy {
         },
         summary_bytes_max: config.inject.summary_bytes_max,
         guard: GuardLimits {
-            unexplained_max: guard.unexplained_entries_max as usize,
-            unexplained_percent_max: guard.unexplained_percent_max as usize,
-            retired_percent_max: guard.retired_percent_max as usize,
-            retired_min: guard.retired_entries_min as usize,
+            unexplained_max: guard.unexplained_entries_max,
+            unexplained_percent_max: guard.unexplained_percent_max,
+            retired_percent_max: guard.retired_percent_max,
+            retired_min: guard.retired_entries_min,
             ..GuardLimits::default()
         },
         worker_time_max: Duration::from_secs(config.worker.seconds_max),

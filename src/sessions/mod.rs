@@ -1,8 +1,8 @@
 //! Transcripts of agents, read into sessions.
 //!
-//! [`discover`] lists transcript files, [`read_head`] says cheaply which
-//! session one holds, [`settle`] drops second copies and finds out whose
-//! history a fork repeats, [`read`] gives everything that counts. One file
+//! [`discover()`] lists transcript files, [`read_head`] says cheaply which
+//! session one holds, [`settle()`] drops second copies and finds out whose
+//! history a fork repeats, [`read()`] gives everything that counts. One file
 //! per agent knows its wire format; nothing of it leaves this module.
 //!
 //! # Not in here
@@ -52,7 +52,7 @@ pub(crate) struct Roots {
     pub(crate) home: Option<PathBuf>,
 }
 
-/// What [`discover`] found, sorted by path.
+/// What [`discover()`] found, sorted by path.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Discovery {
     pub(crate) found: Vec<Found>,
@@ -78,7 +78,7 @@ pub(crate) struct Found {
     /// Transcripts of sub-agents that belong to this session, sorted.
     pub(crate) sub_agents: Vec<PathBuf>,
     /// Files whose records do not count again here: the parent of a fork, an
-    /// earlier state of a resumed session. Filled in by [`settle`].
+    /// earlier state of a resumed session. Filled in by [`settle()`].
     pub(crate) earlier: Vec<PathBuf>,
     /// The home of memrev, when known.
     pub(crate) home: Option<Arc<Path>>,
@@ -145,7 +145,7 @@ pub(crate) fn settle(heads: Vec<(Found, SessionHead)>) -> Vec<(Found, SessionHea
 }
 
 impl Found {
-    /// One transcript, by its path, as [`discover`] would find it but without
+    /// One transcript, by its path, as [`discover()`] would find it but without
     /// its sub-agents. `None` when it is no regular file.
     pub(crate) fn at(agent: Agent, path: &Path, home: Option<&Path>) -> Option<Self> {
         let (size, modified) = size_and_time(path)?;

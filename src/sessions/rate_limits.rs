@@ -101,7 +101,10 @@ mod tests {
     use crate::sessions::Found;
     use crate::sys::fs;
 
-    fn figures(lines: &[&str]) -> Option<(bool, Vec<(f64, Option<i64>)>)> {
+    /// Whether a limit is reached; per window what is used and when it resets.
+    type Figures = (bool, Vec<(f64, Option<i64>)>);
+
+    fn figures(lines: &[&str]) -> Option<Figures> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("rollout.jsonl");
         fs::replace(&path, lines.join("\n").as_bytes()).unwrap();

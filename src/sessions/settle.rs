@@ -9,7 +9,7 @@ use crate::sessions::Found;
 
 type Pair = (Found, SessionHead);
 
-/// See [`crate::sessions::settle`].
+/// See [`crate::sessions::settle()`].
 pub(super) fn settle(mut heads: Vec<Pair>) -> Vec<Pair> {
     heads.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| longest_first(a, b)));
     heads.dedup_by(|later, earlier| key(later) == key(earlier));

@@ -403,7 +403,13 @@ fn side_number() -> u64 {
 
 /// Whether a file name is that of a side file a crash may have left.
 pub(crate) fn is_side_file(name: &str) -> bool {
-    name.starts_with('.') && name.contains(SIDE_MARK) && name.ends_with(".tmp")
+    name.starts_with('.') && name.contains(SIDE_MARK) && has_extension(name, "tmp")
+}
+
+fn has_extension(name: &str, extension: &str) -> bool {
+    Path::new(name)
+        .extension()
+        .is_some_and(|end| end == extension)
 }
 
 /// Removes a file; a missing one is fine.

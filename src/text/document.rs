@@ -2,7 +2,7 @@
 //!
 //! Enough structure to find entries, to point at what is wrong, and to edit a
 //! section without touching what this program does not know: callers take
-//! ranges and [`splice`] them.
+//! ranges and `splice` them.
 //!
 //! Only headings at the top level are structure: one inside of a list item, a
 //! quotation or a fenced block is text.

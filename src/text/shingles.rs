@@ -254,7 +254,7 @@ impl Statement {
         }
     }
 
-    /// As [`matches`].
+    /// As [`matches()`].
     pub(crate) fn is_withheld_as(&self, withheld: &EntryHashes) -> bool {
         is_match(withheld, self)
     }

@@ -5,6 +5,7 @@
 //! that the stop left stale is never taken for an edit.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{Sandbox, Transcript};
 
@@ -93,39 +94,55 @@ fn a_pass_has_many_points_to_be_stopped_at() {
 
 #[test]
 fn killed_at_any_point_the_next_pass_finishes() {
-    for number in 1.. {
+    // A little more than the points of one pass: where threads take turns,
+    // their number differs from run to run.
+    let numbers: Vec<usize> = (1..=trace().len()).collect();
+    let reached = AtomicUsize::new(0);
+    beside_each_other(&numbers, |number| {
         let sandbox = prepared();
-        if !sandbox.kill_at(&number.to_string(), &["run"]) {
-            assert!(POINTS_MIN < number, "only {number} points were reached");
-            break;
+        if sandbox.kill_at(&number.to_string(), &["run"]) {
+            reached.fetch_add(1, Ordering::Relaxed);
         }
         assert_finishes(&sandbox, &format!("point {number}"));
-    }
+    });
+    let reached = reached.into_inner();
+    assert!(POINTS_MIN < reached, "only {reached} points were reached");
 }
 
 #[test]
 fn frozen_past_its_lease_a_pass_undoes_nothing_of_another() {
     let names: BTreeSet<String> = trace().into_iter().collect();
-    for name in names {
+    let names: Vec<String> = names.into_iter().collect();
+    beside_each_other(&names, |name| {
         let mut sandbox = prepared();
-        let frozen = sandbox.freeze_at(&name, &["run"]);
+        let frozen = sandbox.freeze_at(name, &["run"]);
         // Two hours later; a lock that the frozen process holds is waited for
         // in vain, and that is said.
         sandbox.at("2026-03-10T14:30:00Z");
         let other = sandbox.run(&["run"]);
-        assert!(
-            matches!(other.code, Some(0 | 3)),
-            "at {name}: {}",
-            other.stderr
-        );
+        let is_fine = matches!(other.code, Some(0 | 3));
+        assert!(is_fine, "at {name}: {}", other.stderr);
         let woken = frozen.resume();
-        assert!(
-            matches!(woken.code, Some(0 | 3)),
-            "at {name}: {}",
-            woken.stderr
-        );
+        let is_fine = matches!(woken.code, Some(0 | 3));
+        assert!(is_fine, "at {name}: {}", woken.stderr);
         assert_finishes(&sandbox, &format!("a freeze at {name}"));
-    }
+    });
+}
+
+/// Runs the cases in a few threads: each has a box of its own, and much of the
+/// time is spent waiting for locks that a frozen process holds.
+fn beside_each_other<T: Sync>(cases: &[T], case: impl Fn(&T) + Sync) {
+    const THREADS: usize = 8;
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while let Some(one) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    case(one);
+                }
+            });
+        }
+    });
 }
 
 /// The points that the prepared pass goes through.

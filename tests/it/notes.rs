@@ -267,34 +267,55 @@ fn a_reverted_baseline_does_not_block_the_next_one() {
 #[test]
 fn what_a_person_deletes_by_hand_is_never_too_much() {
     let mut sandbox = Sandbox::new();
-    let things = [
-        "tests",
-        "changelog",
-        "licence",
-        "invoice totals",
-        "port",
-        "German texts",
-        "time zone",
-        "docker image",
-        "lock file",
-        "schema",
-        "screenshots",
-        "release tag",
-        "backup",
-        "flags",
+    let wishes = [
+        (
+            "The nightly export writes an empty file.",
+            "From now on always open files last.",
+        ),
+        (
+            "Rename the invoice column.",
+            "Never touch the vendored folder.",
+        ),
+        ("Why does login time out?", "Always answer me in German."),
+        (
+            "Draw the new harbour map.",
+            "From now on use tabs in Makefiles.",
+        ),
+        ("Upgrade the compiler.", "Always quote shell variables."),
+        (
+            "Speed up the search page.",
+            "Never commit generated pictures.",
+        ),
+        (
+            "Write the release announcement.",
+            "From now on keep headlines short.",
+        ),
+        (
+            "Translate the error texts.",
+            "Always ask before you delete tables.",
+        ),
     ];
-    for (number, thing) in (1..).zip(things) {
-        let story = format!("human: Always look at the {thing} before you push.\nagent: ok");
-        sandbox.session(&Transcript::codex(number, "2026-03-09T10:00:00Z", &story));
+    for (number, (request, wish)) in (1..).zip(wishes) {
+        let story = format!(
+            "human: {request}
+             run: make step{number} -> fail: no rule
+             run: make step{number} -> ok: built
+             agent: Done.
+             human: {wish}
+             agent: ok"
+        );
+        let session = Transcript::codex(number, "2026-03-09T10:00:00Z", &story);
+        sandbox.session(&session.in_folder(&format!("/work/p{number}")));
     }
     sandbox.run(&["run"]).success();
     let summary = sandbox.read("memory_summary.md");
-    let kept: Vec<&str> = (summary.lines())
-        .filter(|line| !(line.starts_with("- \"") && line.contains("Always look at")))
-        .collect();
-    assert!(kept.len() + 10 < summary.lines().count(), "{summary}");
+    let is_wish =
+        |line: &str| line.starts_with("- \"") && wishes.iter().any(|(_, wish)| line.contains(wish));
+    let kept: Vec<&str> = summary.lines().filter(|line| !is_wish(line)).collect();
+    let deleted = summary.lines().count() - kept.len();
+    assert!(5 < deleted, "only {deleted} in\n{summary}");
     sandbox.write("memory_summary.md", &format!("{}\n", kept.join("\n")));
     pass(&mut sandbox, 1);
     let summary = sandbox.read("memory_summary.md");
-    assert!(!summary.contains("- \"Always look at"), "{summary}");
+    assert!(!summary.lines().any(is_wish), "{summary}");
 }

@@ -123,7 +123,7 @@ fn every_session_has_a_state_and_a_reason() {
     let typed_by_nobody = Transcript::codex(4, "2026-03-09T10:00:00Z", "human: run\nagent: ok");
     sandbox.session(&busy);
     sandbox.session(&old);
-    sandbox.session(&typed_by_nobody.from_source("exec"));
+    sandbox.session(&typed_by_nobody.started_by("exec"));
     let listed = sandbox.run(&["sessions", "--json"]).success().json();
     let reason = |number: u32| {
         let sessions = listed.as_array().unwrap().iter();

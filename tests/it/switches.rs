@@ -124,7 +124,7 @@ fn agents_and_projects_can_be_switched_off() {
 #[test]
 fn sessions_nobody_typed_need_a_switch() {
     let sandbox = Sandbox::new();
-    sandbox.session(&typed(1, "2026-03-09T10:00:00Z").from_source("exec"));
+    sandbox.session(&typed(1, "2026-03-09T10:00:00Z").started_by("exec"));
     assert_eq!(recaps_after_run(&sandbox), [0_u32; 0]);
     sandbox.configure("[sessions]\ninclude_exec = true\n");
     assert_eq!(recaps_after_run(&sandbox), [1]);
@@ -193,7 +193,7 @@ fn sessions_that_start_while_generation_is_off_stay_out_for_good() {
     sandbox.session(&typed(1, "2026-03-09T10:00:00Z"));
     sandbox.configure("[memories]\ngenerate_memories = false\n");
     // The switch was thrown on the 9th at noon.
-    let noon = SystemTime::UNIX_EPOCH + Duration::from_secs(1_773_057_600);
+    let noon = SystemTime::UNIX_EPOCH + Duration::from_hours(492_516);
     let config = File::options()
         .write(true)
         .open(sandbox.home().join("config.toml"));

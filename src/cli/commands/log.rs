@@ -6,7 +6,7 @@ use crate::cli::args::LogArgs;
 use crate::cli::context::{Context, store_failure};
 use crate::cli::report::{Failure, columns};
 use crate::store::history::Commit;
-use crate::store::message::ChangeKind;
+use crate::store::message::{ChangeKind, CommitKind};
 use crate::text::redact;
 use crate::text::terminal;
 
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<(), Failure> {
     let history = store.history(head);
     let wanted = |commit: &Commit| {
         (args.kind.as_deref()).is_none_or(|kind| {
-            let label = commit.trailers.kind.map(|kind| kind.label());
+            let label = commit.trailers.kind.map(CommitKind::label);
             label == Some(kind)
         })
     };
@@ -93,7 +93,7 @@ fn as_json(commit: &Commit) -> CommitJson {
         commit: commit.id.to_string(),
         at: commit.at.to_string(),
         author: commit.author.name.clone(),
-        kind: trailers.kind.map(|kind| kind.label()),
+        kind: trailers.kind.map(CommitKind::label),
         run: trailers.run.as_ref().map(ToString::to_string),
         worker: trailers.worker.clone(),
         subject: redact::redact(&commit.subject).into_string(),

@@ -9,7 +9,7 @@ use crate::cli::context::{Context, versions};
 use crate::cli::report::{Failure, Printer, counted};
 use crate::config::Config;
 use crate::consolidate::Pending;
-use crate::ledger::{Job, JobKind, JobState};
+use crate::ledger::{Job, JobError, JobKind, JobState};
 use crate::service::status::{self, Status, VersionStatus};
 use crate::store::message::ChangeKind;
 
@@ -340,6 +340,6 @@ fn job_json(job: &Job) -> JobJson {
         state: job.state.label(),
         until: until(job),
         retries_left: job.retries_left,
-        last_error: job.last_error.map(|error| error.label()),
+        last_error: job.last_error.map(JobError::label),
     }
 }

@@ -185,7 +185,7 @@ fn forgetting_a_session_drops_its_job_and_usage() {
 fn spend_is_kept_by_day_and_model_and_limits_are_hard() {
     let home = Home::new();
     let mut ledger = home.open();
-    let [small, large] = ["small", "large"].map(|name| Redacted::literal(name));
+    let [small, large] = ["small", "large"].map(Redacted::literal);
     let limits = DayLimits {
         calls_max: Some(3),
         tokens_max: Some(1_000),

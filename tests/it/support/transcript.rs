@@ -18,7 +18,6 @@ pub(crate) struct Transcript {
     started_at: String,
     cwd: String,
     source: &'static str,
-    repository_url: Option<String>,
     story: Vec<(String, String)>,
 }
 
@@ -35,7 +34,6 @@ impl Transcript {
             started_at: started_at.to_owned(),
             cwd: "/work/ledger".to_owned(),
             source: "cli",
-            repository_url: None,
             story: parse(story),
         }
     }
@@ -53,13 +51,8 @@ impl Transcript {
         self
     }
 
-    pub(crate) fn from_source(mut self, source: &'static str) -> Self {
+    pub(crate) fn started_by(mut self, source: &'static str) -> Self {
         self.source = source;
-        self
-    }
-
-    pub(crate) fn of_repository(mut self, url: &str) -> Self {
-        self.repository_url = Some(url.to_owned());
         self
     }
 
@@ -109,10 +102,7 @@ impl Transcript {
     }
 
     fn codex_meta(&self, at: &str) -> Value {
-        let mut git = json!({"commit_hash": "0".repeat(40), "branch": "main"});
-        if let Some(url) = &self.repository_url {
-            git["repository_url"] = json!(url);
-        }
+        let git = json!({"commit_hash": "0".repeat(40), "branch": "main"});
         json!({"timestamp": at, "type": "session_meta", "payload": {
             "id": self.id, "session_id": self.id, "timestamp": at, "cwd": self.cwd,
             "originator": "codex-tui", "cli_version": "0.171.0", "source": self.source,

@@ -1,5 +1,7 @@
 //! One wish asked for in several ways, and what the profile counts.
 
+use std::fmt::Write as _;
+
 use super::story::{Folder, both, passes};
 use crate::domain::version::MemoryVersion;
 
@@ -86,7 +88,11 @@ fn the_profile_counts_commands_and_no_messages() {
 fn a_long_summary_of_others_is_shortened_and_a_persons_is_not() {
     let mut lines = String::new();
     for number in 0..1_500 {
-        lines += &format!("- fact number {number} of this very long list of things\n");
+        writeln!(
+            lines,
+            "- fact number {number} of this very long list of things"
+        )
+        .unwrap();
     }
     let mut folder = Folder::new(MemoryVersion::V2);
     let head = format!(
