@@ -53,7 +53,8 @@ pub(crate) fn point(name: &str) {
         Plan::Trace(file) => {
             if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(file) {
                 // A test that cannot trace fails by its missing lines.
-                writeln!(file, "{name}").ok();
+                // One write, so that the lines of two threads do not mix.
+                file.write_all(format!("{name}\n").as_bytes()).ok();
             }
         }
     }
