@@ -19,6 +19,7 @@ use crate::service::pass::{
     self, PassError, PassParts, PassReport, Progress, Stages, VersionReport,
 };
 use crate::service::quota::Refusal;
+use crate::service::status::with_sources;
 use crate::store::message::ChangeKind;
 use crate::sys::lock::LockError;
 
@@ -326,16 +327,6 @@ fn halt_words(halt: extract_run::Halt) -> String {
         }
         Halt::Model => "not tried: the model cannot be reached".to_owned(),
     }
-}
-
-fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
 }
 
 fn tally(extracted: &[SessionReport]) -> (usize, usize, usize) {

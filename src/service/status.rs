@@ -150,7 +150,8 @@ fn add_history(
     Ok(())
 }
 
-fn with_sources(error: &dyn std::error::Error) -> String {
+/// The words of an error and of everything below it, on one line.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
