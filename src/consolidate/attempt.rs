@@ -23,7 +23,7 @@ use crate::domain::text::Redacted;
 use crate::domain::withheld::Withheld;
 use crate::ledger::JobError;
 use crate::model::{
-    ConsolidationRequest, Model, ModelError, Retired, Tokens, WorkerMode, WorkerReport,
+    ConsolidationRequest, Meter, Model, ModelError, Retired, Tokens, WorkerMode, WorkerReport,
 };
 use crate::store::diff::{DiffSide, diff_file};
 use crate::store::message::ChangeKind;
@@ -264,7 +264,7 @@ fn call(
         renew_every: policy.renew_every,
         time_max: policy.worker_time_max,
     };
-    let ask = |keep_going: &(dyn Fn() -> bool + Sync)| {
+    let ask = |meter: &dyn Meter| {
         shop.model.consolidate(&ConsolidationRequest {
             version: bench.place.version,
             mode: shop.mode,
@@ -276,7 +276,7 @@ fn call(
             person_entries: &bench.person_entries,
             summary_bytes_max: policy.summary_bytes_max,
             diagnostics,
-            keep_going,
+            meter,
         })
     };
     worker::drive(shop.clock, rhythm, ask, renew)

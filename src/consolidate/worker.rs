@@ -6,7 +6,7 @@
 //!
 //! # Limits
 //!
-//! Back ends promise to look at `keep_going` and to bound their own waits:
+//! Back ends promise to ask [`Meter::keep_going`] and to bound their own waits:
 //! their thread is always joined, so one that hangs keeps the lease alive no
 //! longer than its own limit.
 
@@ -14,8 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
+use crate::domain::quota::RateLimits;
 use crate::domain::text::Redacted;
-use crate::model::{ModelError, WorkerReport};
+use crate::model::{Meter, ModelError, Tokens, WorkerReport};
 use crate::sys::clock::Clock;
 use crate::text::redact;
 
@@ -49,17 +50,16 @@ pub(crate) struct Rhythm {
 pub(crate) fn drive(
     clock: &dyn Clock,
     rhythm: Rhythm,
-    call: impl FnOnce(&(dyn Fn() -> bool + Sync)) -> Result<WorkerReport, ModelError> + Send,
+    call: impl FnOnce(&dyn Meter) -> Result<WorkerReport, ModelError> + Send,
     renew: &mut dyn FnMut() -> bool,
 ) -> WorkerEnd {
     let deadline = clock.monotonic() + rhythm.time_max;
-    let is_stopped = AtomicBool::new(false);
-    let keep_going = || !is_stopped.load(Ordering::SeqCst);
+    let meter = Unpaid::default();
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         let worker = scope.spawn(|| {
             // The receiver lives as long as this scope.
-            sender.send(call(&keep_going)).ok();
+            sender.send(call(&meter)).ok();
             drop(sender);
         });
         let mut cut_short = None;
@@ -75,7 +75,9 @@ pub(crate) fn drive(
                 Err(RecvTimeoutError::Timeout) if cut_short.is_some() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     cut_short = interruption(deadline <= clock.monotonic(), renew);
-                    is_stopped.store(cut_short.is_some(), Ordering::SeqCst);
+                    meter
+                        .is_stopped
+                        .store(cut_short.is_some(), Ordering::SeqCst);
                 }
             }
         };
@@ -87,6 +89,26 @@ pub(crate) fn drive(
             (None, Err(error)) => WorkerEnd::Failed(error),
         }
     })
+}
+
+/// Says when the worker is to stop.
+#[derive(Default)]
+struct Unpaid {
+    is_stopped: AtomicBool,
+}
+
+impl Meter for Unpaid {
+    fn keep_going(&self) -> bool {
+        !self.is_stopped.load(Ordering::SeqCst)
+    }
+
+    fn take_call(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    fn add_tokens(&self, _: Tokens) {}
+
+    fn note_limits(&self, _: &RateLimits) {}
 }
 
 fn interruption(is_time_up: bool, renew: &mut dyn FnMut() -> bool) -> Option<WorkerEnd> {
@@ -112,7 +134,7 @@ mod tests {
     use std::time::Duration;
 
     use super::{Rhythm, WorkerEnd, drive};
-    use crate::model::{ModelError, WorkerReport};
+    use crate::model::{Meter, ModelError, WorkerReport};
     use crate::sys::clock::SystemClock;
 
     const RHYTHM: Rhythm = Rhythm {
@@ -135,7 +157,7 @@ mod tests {
     #[test]
     fn the_lease_is_renewed_while_the_worker_works() {
         let renewals = AtomicU32::new(0);
-        let work = |_: &(dyn Fn() -> bool + Sync)| {
+        let work = |_: &dyn Meter| {
             while renewals.load(Ordering::SeqCst) < 3 {
                 std::hint::spin_loop();
             }
@@ -164,8 +186,8 @@ mod tests {
         assert!(matches!(end, WorkerEnd::TimeUp));
     }
 
-    fn until_told(keep_going: &(dyn Fn() -> bool + Sync)) -> Result<WorkerReport, ModelError> {
-        while keep_going() {
+    fn until_told(meter: &dyn Meter) -> Result<WorkerReport, ModelError> {
+        while meter.keep_going() {
             std::hint::spin_loop();
         }
         Err(ModelError::Cancelled)

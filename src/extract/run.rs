@@ -35,7 +35,7 @@ use crate::ledger::{
     CallPermit, DayLimits, Demand, ExtractionClaim, ExtractionEnd, JobError, Lease, Ledger,
     LedgerError,
 };
-use crate::model::{ExtractionRequest, Model, ModelError, Reply, Tokens};
+use crate::model::{ExtractionRequest, Model, ModelError, Reply, Tokens, Unmetered};
 use crate::recaps::{Extractions, RecapsError, Stored};
 use crate::sessions::{self, Found, ReadError};
 use crate::sys::clock::Clock;
@@ -401,6 +401,7 @@ impl Pass<'_> {
                 items: &prepared.items,
                 schema: reply::schema(self.version),
                 wants_longer_reply,
+                meter: &Unmetered { is_wanted: true },
                 render: &render,
             };
             stop::point("extract.before_model");

@@ -6,8 +6,10 @@
 //!
 //! # Not in here
 //!
-//! No retries, no counting, no validation: the stages do that, the same way
-//! for every back end. What a back end says is [`Raw`] and believed by nobody.
+//! No budgets and no validation: the stages do that, the same way for every
+//! back end. A back end that costs something asks its [`Meter`] before each
+//! call, and tells it what the call used up. What a back end says is [`Raw`]
+//! and believed by nobody.
 
 use std::fmt;
 use std::path::Path;
@@ -16,6 +18,7 @@ use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::item::{Item, Trust};
 use crate::domain::path::TreePath;
+use crate::domain::quota::RateLimits;
 use crate::domain::session::Agent;
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::time::Timestamp;
@@ -24,6 +27,7 @@ use crate::domain::withheld::Withheld;
 use crate::sys::fs::FsError;
 
 pub(crate) mod offline;
+pub(crate) mod protocol;
 pub(crate) mod replay;
 
 /// What can answer a request.
@@ -60,6 +64,49 @@ pub(crate) trait Model: Send + Sync {
     fn consolidate(&self, request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError>;
 }
 
+/// What a call may cost, and whether it is still wanted. The stages implement
+/// it; it may be asked from several threads.
+pub(crate) trait Meter: Sync {
+    /// Whether the answer is still wanted. Asked every fraction of a second
+    /// while a call is under way; `false` means stop at once, with
+    /// [`ModelError::Cancelled`].
+    fn keep_going(&self) -> bool;
+
+    /// Takes one call out of the budgets, before it is made; retries count.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError::LimitReached`]: then the call must not be made.
+    fn take_call(&self) -> Result<(), ModelError>;
+
+    /// Writes down what a call turned out to cost, whether its answer was any
+    /// good or not. `calls` does not count here.
+    fn add_tokens(&self, tokens: Tokens);
+
+    /// What the service said of its limits.
+    fn note_limits(&self, limits: &RateLimits);
+}
+
+/// For what costs nothing, such as a test's request.
+#[derive(Debug)]
+pub(crate) struct Unmetered {
+    pub(crate) is_wanted: bool,
+}
+
+impl Meter for Unmetered {
+    fn keep_going(&self) -> bool {
+        self.is_wanted
+    }
+
+    fn take_call(&self) -> Result<(), ModelError> {
+        Ok(())
+    }
+
+    fn add_tokens(&self, _: Tokens) {}
+
+    fn note_limits(&self, _: &RateLimits) {}
+}
+
 /// A session to be turned into a recap.
 ///
 /// Back ends that read prompts call [`ExtractionRequest::messages`]; the
@@ -73,6 +120,7 @@ pub(crate) struct ExtractionRequest<'a> {
     pub(crate) schema: &'static str,
     /// The last reply to this request was cut at its output limit: give more.
     pub(crate) wants_longer_reply: bool,
+    pub(crate) meter: &'a dyn Meter,
     pub(crate) render: &'a (dyn Fn() -> Vec<Redacted> + Sync),
 }
 
@@ -161,9 +209,8 @@ pub(crate) struct ConsolidationRequest<'a> {
     pub(crate) summary_bytes_max: usize,
     /// What was wrong with the first result, when this is the second try.
     pub(crate) diagnostics: Option<&'a [String]>,
-    /// Renews the lease; `false` means stop at once. To be called at least
-    /// every [`crate::domain::limits::LEASE_RENEW_SECONDS`].
-    pub(crate) keep_going: &'a (dyn Fn() -> bool + Sync),
+    /// Whether the work is still wanted (time, lease), and what it may cost.
+    pub(crate) meter: &'a dyn Meter,
 }
 
 /// An input that came, changed or went since the last baseline.

@@ -239,7 +239,7 @@ impl Model for Replay {
             report = Offline.consolidate(request)?;
         }
         for edit in &answer.edits {
-            if !(request.keep_going)() {
+            if !request.meter.keep_going() {
                 return Err(ModelError::Cancelled);
             }
             edit.apply(request.staging)?;

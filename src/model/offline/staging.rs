@@ -44,7 +44,7 @@ const OWN_TRUST: &str = "trust: own";
 pub(crate) fn work(request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError> {
     let inputs = gather(request).map_err(ModelError::Files)?;
     let output = consolidate(&inputs);
-    if !(request.keep_going)() {
+    if !request.meter.keep_going() {
         return Err(ModelError::Cancelled);
     }
     write(request.staging, &inputs, &output).map_err(ModelError::Files)?;
@@ -258,7 +258,7 @@ mod tests {
     use crate::domain::path::TreePath;
     use crate::domain::text::{Raw, Redacted};
     use crate::domain::version::MemoryVersion;
-    use crate::model::{ChangedInput, ConsolidationRequest, ModelError, WorkerMode};
+    use crate::model::{ChangedInput, ConsolidationRequest, ModelError, Unmetered, WorkerMode};
     use crate::sys::fs;
 
     const RECAP: &str = "rollout_summaries/2026-12-01T10-00-00-abcd.md";
@@ -280,7 +280,7 @@ mod tests {
     fn request<'a>(
         staging: &'a std::path::Path,
         changes: &'a [ChangedInput],
-        keep_going: &'a (dyn Fn() -> bool + Sync),
+        meter: &'a Unmetered,
     ) -> ConsolidationRequest<'a> {
         ConsolidationRequest {
             version: MemoryVersion::V1,
@@ -293,7 +293,7 @@ mod tests {
             person_entries: &[],
             summary_bytes_max: 8_000,
             diagnostics: None,
-            keep_going,
+            meter,
         }
     }
 
@@ -329,7 +329,7 @@ mod tests {
         let raw = "# Raw Memories\n\nintro\n\n## Thread `t-1`\nupdated_at: 2026-12-01T12:00:00+00:00\n\n---\nkeywords: alpha, beta\n---\n";
         put(staging, "raw_memories.md", raw);
         let changes = [change(RECAP, None, false), change(NOTE, None, false)];
-        let report = work(&request(staging, &changes, &|| true)).unwrap();
+        let report = work(&request(staging, &changes, &Unmetered { is_wanted: true })).unwrap();
         assert!(report.finished);
         let text = |name: &str| {
             fs::read_text_if_any(&staging.join(name), 99_999)
@@ -358,7 +358,7 @@ mod tests {
             change(RECAP, Some(&recap("the port is 8080")), false),
             change(NOTE, Some("use uv in every project"), true),
         ];
-        let report = work(&request(staging, &changes, &|| true)).unwrap();
+        let report = work(&request(staging, &changes, &Unmetered { is_wanted: true })).unwrap();
         assert!(text("MEMORY.md").contains("- the host is example.org [Task 1]"));
         assert!(!text("MEMORY.md").contains("8080") && !text("MEMORY.md").contains("uv"));
         assert!(
@@ -375,7 +375,12 @@ mod tests {
     fn a_worker_that_is_told_to_stop_writes_nothing() {
         let folder = tempfile::tempdir().unwrap();
         put(folder.path(), RECAP, &recap("the port is 8080"));
-        let error = work(&request(folder.path(), &[], &|| false)).unwrap_err();
+        let error = work(&request(
+            folder.path(),
+            &[],
+            &Unmetered { is_wanted: false },
+        ))
+        .unwrap_err();
         assert!(matches!(error, ModelError::Cancelled));
         assert!(!fs::is_taken(&folder.path().join("memory_summary.md")));
     }

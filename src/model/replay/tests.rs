@@ -1,7 +1,6 @@
 //! Recorded answers as tests of the stages use them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Replay;
 use crate::domain::id::ThreadId;
@@ -11,7 +10,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::model::{
     ConsolidationRequest, ExtractionRequest, Model as _, ModelError, Reply, SessionFacts,
-    WorkerMode, WorkerReport,
+    Unmetered, WorkerMode, WorkerReport,
 };
 use crate::sys::fs::{make_folders, read_text_if_any, replace};
 use crate::text::redact::redact_str;
@@ -132,12 +131,12 @@ fn extract(folder: &Path, thread_id: &str) -> Result<Reply, ModelError> {
         items: &[],
         schema: "{}",
         wants_longer_reply: false,
+        meter: &Unmetered { is_wanted: true },
         render: &|| vec![redact_str("the prompt")],
     })
 }
 
-fn consolidate(folder: &Path, staging: &Path, goes_on: bool) -> Result<WorkerReport, ModelError> {
-    let goes_on = AtomicBool::new(goes_on);
+fn consolidate(folder: &Path, staging: &Path, is_wanted: bool) -> Result<WorkerReport, ModelError> {
     Replay::open(folder)?.consolidate(&ConsolidationRequest {
         version: MemoryVersion::V1,
         mode: WorkerMode::Init,
@@ -149,6 +148,6 @@ fn consolidate(folder: &Path, staging: &Path, goes_on: bool) -> Result<WorkerRep
         person_entries: &[],
         summary_bytes_max: 8_000,
         diagnostics: None,
-        keep_going: &|| goes_on.load(Ordering::Relaxed),
+        meter: &Unmetered { is_wanted },
     })
 }
