@@ -17,6 +17,7 @@ use std::path::Path;
 use crate::consolidate::edits::{
     self, Adopted, Change, Consequences, EditFacts, Found, Revision, Side,
 };
+use crate::consolidate::hands::{self, HandMade};
 use crate::consolidate::past::{self, Meaning, Past};
 use crate::consolidate::words::{Settled, Word, Words};
 use crate::consolidate::{ConsolidateError, LeftFile, Policy, RevertSeen, message};
@@ -370,22 +371,23 @@ impl ByHand {
 fn by_hand(place: &Place<'_>, head: ObjectId, past: &Past) -> Result<ByHand, ConsolidateError> {
     let mut by_hand = ByHand::default();
     let mut undone = BTreeSet::new();
-    for commit in past.by_hand.iter().rev() {
+    for made in past.by_hand.iter().rev() {
+        let commit = &made.commit;
         let is_undone = undone.contains(&commit.id);
         if let (Some(target), false) = (commit.reverts, is_undone) {
             undone.insert(target);
         }
         match past::meaning(place.store, place.version, head, commit)? {
             Meaning::Edit => {
-                let told = doings(place, commit.id)?;
+                let told = doings(place, made)?;
                 (by_hand.words).about_edit(&told, Word::Withhold(WithheldReason::Edited));
                 by_hand.adopted.extend(told.adopted);
             }
             Meaning::EditBack { of } => {
-                let told = doings(place, commit.id)?;
+                let told = doings(place, made)?;
                 (by_hand.words).about_edit(&told, Word::Withhold(WithheldReason::Edited));
                 by_hand.adopted.extend(told.adopted);
-                let before = doings(place, of)?;
+                let before = edit_of(place, of)?;
                 (by_hand.words).about_edit(&before, Word::Release(WithheldReason::Edited));
             }
             Meaning::Baseline {
@@ -422,7 +424,12 @@ fn by_hand(place: &Place<'_>, head: ObjectId, past: &Past) -> Result<ByHand, Con
     Ok(by_hand)
 }
 
-fn doings(place: &Place<'_>, commit: ObjectId) -> Result<Consequences, ConsolidateError> {
+fn doings(place: &Place<'_>, made: &HandMade) -> Result<Consequences, ConsolidateError> {
+    let told = hands::doings(place.store, place.version, made, |_| true)?;
+    Ok(told)
+}
+
+fn edit_of(place: &Place<'_>, commit: ObjectId) -> Result<Consequences, ConsolidateError> {
     let changes = place.store.changed_paths(commit)?;
     let revisions = past::revisions(place.store, &changes)?;
     Ok(edits::consequences(place.version, &revisions))

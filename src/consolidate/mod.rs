@@ -45,6 +45,7 @@ mod absorb;
 mod attempt;
 pub(crate) mod edits;
 pub(crate) mod guard;
+mod hands;
 mod idle;
 mod input;
 mod judge;

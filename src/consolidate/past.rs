@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::consolidate::edits::{Revision, Side, consequences, kind_in};
 use crate::consolidate::guard::LossCount;
+use crate::consolidate::hands::{self, HandMade, Hands};
 use crate::consolidate::message;
 use crate::domain::entry::Entry;
 use crate::domain::id::ObjectId;
@@ -29,9 +30,9 @@ pub(crate) struct Past {
     pub(crate) last_baseline: Option<ObjectId>,
     /// Losses of the newest baselines, oldest first.
     pub(crate) earlier: Vec<LossCount>,
-    /// Commits that a person made since our last `init`, `edit` or
+    /// Commits that a person made or rewrote since our last `init`, `edit` or
     /// `baseline`, oldest first.
-    pub(crate) by_hand: Vec<Commit>,
+    pub(crate) by_hand: Vec<HandMade>,
 }
 
 /// Reads history from `head` backwards, as far as it matters.
@@ -47,23 +48,26 @@ pub(crate) fn read(
     let mut past = Past::default();
     let mut undone = BTreeSet::new();
     let mut is_fresh = true;
+    let mut hands = Hands::new(store);
     for commit in store.history(head).take(COMMITS_MAX) {
         let commit = commit?;
         let is_undone = undone.contains(&commit.id);
         if let (Some(target), false) = (commit.reverts, is_undone) {
             undone.insert(target);
         }
+        let made = if is_fresh { hands.look(&commit)? } else { None };
+        let is_by_hand = made.is_some();
+        past.by_hand.extend(made);
         match commit.trailers.kind {
-            None if is_fresh => past.by_hand.push(commit),
             Some(CommitKind::Baseline) => {
-                is_fresh = false;
+                is_fresh &= is_by_hand;
                 if !is_undone {
                     past.last_baseline.get_or_insert(commit.id);
                     let body = commit.body.unredacted();
                     past.earlier.push(message::loss_count(body));
                 }
             }
-            Some(CommitKind::Init | CommitKind::Edit) => is_fresh = false,
+            Some(CommitKind::Init | CommitKind::Edit) => is_fresh &= is_by_hand,
             _ => {}
         }
         let has_all = past.last_baseline.is_some() && past.earlier.len() >= baselines_counted;
@@ -123,26 +127,32 @@ pub(crate) fn moved_by_person_only(
 ///
 /// When Git's data cannot be read.
 pub(crate) fn revisions(store: &Store, changes: &[Change]) -> Result<Vec<Revision>, StoreError> {
-    let side = |blob: Option<Blob>| -> Result<Option<Side>, StoreError> {
-        let Some(blob) = blob else { return Ok(None) };
-        match store.text(blob.id) {
-            Ok(text) => Ok(Some(Side {
-                blob: blob.id,
-                text: text.unredacted().to_owned(),
-            })),
-            Err(StoreError::NotText { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
     let mut revisions = Vec::new();
     for change in changes {
         revisions.push(Revision {
             path: change.path.clone(),
-            old: side(change.old)?,
-            new: side(change.new)?,
+            old: side(store, change.old)?,
+            new: side(store, change.new)?,
         });
     }
     Ok(revisions)
+}
+
+/// A version with its text; `None` when it is no text.
+///
+/// # Errors
+///
+/// When it cannot be read.
+pub(crate) fn side(store: &Store, blob: Option<Blob>) -> Result<Option<Side>, StoreError> {
+    let Some(blob) = blob else { return Ok(None) };
+    match store.text(blob.id) {
+        Ok(text) => Ok(Some(Side {
+            blob: blob.id,
+            text: text.unredacted().to_owned(),
+        })),
+        Err(StoreError::NotText { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Entries of `current` that a person wrote or reworded, by what edit commits
@@ -159,8 +169,10 @@ pub(crate) fn person_entries(
 ) -> Result<Vec<Entry>, StoreError> {
     let mut theirs = BTreeSet::new();
     let mut undone = BTreeSet::new();
+    let mut hands = Hands::new(store);
     for commit in store.history(head).take(COMMITS_MAX) {
         let commit = commit?;
+        let made = hands.look(&commit)?;
         if undone.contains(&commit.id) {
             continue;
         }
@@ -168,11 +180,15 @@ pub(crate) fn person_entries(
             undone.insert(target);
             continue;
         }
-        if !matches!(commit.trailers.kind, None | Some(CommitKind::Edit)) {
-            continue;
-        }
-        let changes = memory_file_changes(version, store.changed_paths(commit.id)?);
-        let added = consequences(version, &revisions(store, &changes)?).added;
+        let added = match made {
+            // All of it is the person's, whoever wrote it down.
+            _ if commit.trailers.kind == Some(CommitKind::Edit) => {
+                let changes = memory_file_changes(version, store.changed_paths(commit.id)?);
+                consequences(version, &revisions(store, &changes)?).added
+            }
+            Some(made) => hands::doings(store, version, &made, hands::is_memory_file)?.added,
+            None => continue,
+        };
         theirs.extend(added.iter().map(entry_key));
     }
     let is_theirs = |entry: &&Entry| theirs.contains(&entry_key(entry));
@@ -184,10 +200,7 @@ fn entry_key(entry: &Entry) -> (TreePath, String) {
 }
 
 fn memory_file_changes(version: MemoryVersion, changes: Vec<Change>) -> Vec<Change> {
-    let is_memory_file = |change: &Change| {
-        let kind = kind_in(version, &change.path);
-        matches!(kind, FileKind::Summary | FileKind::Handbook)
-    };
+    let is_memory_file = |change: &Change| hands::is_memory_file(kind_in(version, &change.path));
     changes.into_iter().filter(is_memory_file).collect()
 }
 

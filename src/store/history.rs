@@ -19,6 +19,9 @@ pub(crate) struct Commit {
     pub(crate) id: ObjectId,
     pub(crate) parents: Vec<ObjectId>,
     pub(crate) author: Author,
+    /// Of ours [`Author::memrev`], as long as nobody rewrote it.
+    pub(crate) committer: Author,
+    pub(crate) authored_at: Timestamp,
     pub(crate) at: Timestamp,
     pub(crate) subject: Raw,
     /// Without the subject and our trailers.
@@ -66,10 +69,9 @@ impl Store {
         Ok(Commit {
             id,
             parents: commit.parents().map(|parent| id_of(&parent)).collect(),
-            author: Author {
-                name: author.name.to_string(),
-                email: author.email.to_string(),
-            },
+            author: known(&author),
+            committer: known(&committer),
+            authored_at: Timestamp::from_seconds(author.seconds()),
             at: Timestamp::from_seconds(committer.seconds()),
             subject: Raw::new(parsed.subject),
             body: Raw::new(parsed.body),
@@ -160,6 +162,13 @@ impl Consumption {
             }
             self.latest.entry(input.path.clone()).or_insert(input);
         }
+    }
+}
+
+fn known(signature: &gix::actor::SignatureRef<'_>) -> Author {
+    Author {
+        name: signature.name.to_string(),
+        email: signature.email.to_string(),
     }
 }
 

@@ -278,7 +278,9 @@ pub(super) struct ParsedMessage<'a> {
 }
 
 /// Takes any commit's message apart. The last paragraph is one of trailers
-/// when each of its lines looks like one.
+/// when each of its lines looks like one. In a message that `git rebase`
+/// squashed from ours and a person's, ours are in the middle; every message of
+/// ours ends with them, so nothing in its body is taken for them.
 pub(super) fn parse(message: &str) -> ParsedMessage<'_> {
     let message = message.trim_matches('\n');
     let (subject, rest) = message.split_once('\n').unwrap_or((message, ""));
@@ -296,6 +298,10 @@ pub(super) fn parse(message: &str) -> ParsedMessage<'_> {
         }
         _ => rest,
     };
+    if trailers.kind.is_none() {
+        let ours = rest.rsplit("\n\n").find_map(ours);
+        trailers = ours.unwrap_or(trailers);
+    }
     // A baseline's body holds the worker's words; they revert nothing.
     let may_revert = matches!(trailers.kind, None | Some(CommitKind::Revert));
     let reverts = may_revert
@@ -307,6 +313,16 @@ pub(super) fn parse(message: &str) -> ParsedMessage<'_> {
         trailers,
         reverts,
     }
+}
+
+/// The trailers of a paragraph that is as we write them.
+fn ours(paragraph: &str) -> Option<Trailers> {
+    let mut trailers = Trailers::default();
+    for line in paragraph.trim_matches('\n').lines() {
+        let (key, value) = trailer(line).filter(|(key, _)| key.starts_with("Memrev-"))?;
+        trailers.take(key, value);
+    }
+    trailers.kind.map(|_| trailers)
 }
 
 fn trailer(line: &str) -> Option<(&str, &str)> {
@@ -436,6 +452,22 @@ mod tests {
         }
         let ours = CommitMessage::new(CommitKind::Revert, text("revert: x")).reverts(id);
         assert_eq!(parse(&ours.render()).reverts, Some(id));
+    }
+
+    #[test]
+    fn a_squashed_message_keeps_our_trailers() {
+        let message = CommitMessage::new(CommitKind::Baseline, text("baseline: 1 note"))
+            .body(text("Worker report:\nMemrev-Kind: init"))
+            .run(RunId::new("r1".to_owned()))
+            .inputs([input("a.md")]);
+        for more in [
+            "away with it",
+            "why\n\nbecause: of this\n",
+            "x\n\nCo-authored-by: a\n",
+        ] {
+            let squashed = format!("{}\n\n{more}", message.render());
+            assert_eq!(parse(&squashed).trailers, message.trailers, "{more}");
+        }
     }
 
     #[test]

@@ -59,6 +59,7 @@ mod publish;
 mod readiness;
 mod record;
 mod recover;
+mod reflog;
 #[cfg(test)]
 mod tests;
 

@@ -126,6 +126,119 @@ fn what_a_commit_by_hand_removed_is_withheld() {
     assert_eq!(sandbox.withheld_count(), 1, "once is enough");
 }
 
+/// A baseline of two notes, one of them about tabs, that the person rewrites.
+fn baseline_to_rewrite() -> Sandbox {
+    let mut sandbox = baseline();
+    sandbox.note("2025-12-01T10-00-00-tabs", "Indent with tabs.");
+    sandbox.note("2025-12-01T10-00-01-rebase", "Rebase before pushing.");
+    sandbox.run_done();
+    sandbox
+}
+
+const TABS: &str = "- Indent with tabs. [ad-hoc note]\n";
+
+#[track_caller]
+fn assert_tabs_are_withheld(mut sandbox: Sandbox) {
+    let log = sandbox.log();
+    let error = JobError::ResultHoldsWithheld;
+    sandbox.extract(2, 1, "tests want a database");
+    assert_eq!(sandbox.run().outcome, Outcome::FailedAfter { error });
+    assert_eq!(sandbox.withheld_count(), 1, "{log:?}");
+    sandbox.run();
+    assert_eq!(sandbox.withheld_count(), 1, "once is enough");
+    sandbox.script(|request| {
+        write_memory(request, |text| !text.contains("tabs"));
+        finished()
+    });
+    sandbox.run_done();
+    assert!(!sandbox.read("MEMORY.md").contains("tabs"));
+    assert!(sandbox.read("MEMORY.md").contains("Rebase before pushing"));
+    sandbox.run_idle();
+}
+
+#[test]
+fn what_a_person_takes_out_of_a_baseline_by_amending_it_is_withheld() {
+    let sandbox = baseline_to_rewrite();
+    sandbox.replace("MEMORY.md", TABS, "");
+    sandbox.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    assert_tabs_are_withheld(sandbox);
+}
+
+#[test]
+fn what_a_person_takes_out_by_amending_twice_with_a_commit_on_top_is_withheld() {
+    let sandbox = baseline_to_rewrite();
+    sandbox.git(&[
+        "commit",
+        "-q",
+        "--amend",
+        "-m",
+        &sandbox.git(&["log", "-1", "--format=Mine%n%n%B"]),
+    ]);
+    sandbox.replace("MEMORY.md", TABS, "");
+    sandbox.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    sandbox.append("MEMORY.md", "\n");
+    sandbox.git(&["commit", "-q", "-a", "-m", "a blank line"]);
+    assert_tabs_are_withheld(sandbox);
+}
+
+#[test]
+fn what_a_person_squashes_into_a_baseline_is_withheld() {
+    for how in ["--fixup", "--squash"] {
+        let mut sandbox = baseline_to_rewrite();
+        let baseline = sandbox.head().to_string();
+        sandbox.extract(3, 1, "the registry is slow");
+        sandbox.run_done();
+        sandbox.replace("MEMORY.md", TABS, "");
+        sandbox.git(&["commit", "-q", "-a", how, &baseline, "-m", "not this"]);
+        sandbox.git(&[
+            "-c",
+            "sequence.editor=true",
+            "-c",
+            "core.editor=true",
+            "rebase",
+            "-q",
+            "-i",
+            "--autosquash",
+            &format!("{baseline}~1"),
+        ]);
+        assert!(sandbox.read("MEMORY.md").contains("registry"), "{how}");
+        assert_tabs_are_withheld(sandbox);
+    }
+}
+
+#[test]
+fn a_baseline_that_is_only_reworded_withholds_nothing() {
+    let mut sandbox = baseline_to_rewrite();
+    sandbox.git(&["commit", "-q", "--amend", "--reset-author", "--no-edit"]);
+    sandbox.run_idle();
+    assert_eq!(sandbox.withheld_count(), 0);
+}
+
+#[test]
+fn a_line_that_a_person_amends_into_a_baseline_is_theirs() {
+    let mut sandbox = baseline_to_rewrite();
+    sandbox.replace(
+        "MEMORY.md",
+        "## User preferences\n\n",
+        "## User preferences\n\n- Never push on Fridays.\n",
+    );
+    sandbox.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
+    sandbox.extract(2, 1, "tests want a database");
+    sandbox.script(|request| {
+        good_work(request)?;
+        edit(
+            &request.staging.join("MEMORY.md"),
+            "- Never push on Fridays.\n",
+            "",
+        );
+        finished()
+    });
+    let report = sandbox.run();
+    let error = JobError::PersonOverruled;
+    assert_eq!(report.outcome, Outcome::FailedAfter { error });
+    assert_eq!(report.complaints.len(), 1, "{:?}", report.complaints);
+}
+
 #[test]
 fn a_plain_git_revert_takes_a_baseline_back_for_good() {
     let mut sandbox = baseline();
