@@ -4,11 +4,6 @@
 //! stores, the stages, and what a person or agent calls. `ARCHITECTURE.md`
 //! draws the map; a test sees to it that modules only look down.
 
-#![allow(
-    dead_code,
-    reason = "store and ledger offer some calls that only the history commands will make"
-)]
-
 mod domain;
 mod text;
 mod validate;

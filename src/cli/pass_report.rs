@@ -13,6 +13,7 @@ use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSee
 use crate::domain::id::ThreadId;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
+use crate::ledger::ExtractionClaim;
 use crate::service::choice::PassRequest;
 use crate::service::folder::FolderError;
 use crate::service::pass::{
@@ -142,7 +143,8 @@ fn failure(error: &PassError) -> Failure {
 
 fn show(printer: &Printer, progress: Progress<'_>) {
     match progress {
-        Progress::Extracting { total: 0 } | Progress::Consolidating { .. } => {}
+        Progress::Extracting { total: 0 } => {}
+        Progress::Consolidating { version } => tracing::info!("{version}: consolidating"),
         Progress::Extracting { total } => {
             printer.say(format!("extracting {}", counted(total, "session")));
         }
@@ -308,9 +310,23 @@ fn trouble(report: &SessionReport) -> Option<String> {
     }
     match &report.outcome {
         Ended::Failed(failure) => Some(with_sources(failure)),
+        Ended::NotClaimed(claim) => claim_words(claim),
         Ended::LeaseLost => Some("its lease ran out and another process took it".to_owned()),
         Ended::NotTried(halt) => Some(halt_words(*halt)),
         _ => None,
+    }
+}
+
+/// Why a session that looked eligible was left alone, where it matters.
+fn claim_words(claim: &ExtractionClaim) -> Option<String> {
+    match claim {
+        ExtractionClaim::Claimed(_) | ExtractionClaim::UpToDate => None,
+        ExtractionClaim::Running { holder, .. } => Some(format!("{holder} reads it now")),
+        ExtractionClaim::RetryLater { at } => Some(format!("not tried: waits until {at}")),
+        ExtractionClaim::RetryExhausted => Some("not tried: it failed too often".to_owned()),
+        ExtractionClaim::AtCapacity { running } => Some(format!(
+            "not tried: {running} extractions run already, over all processes"
+        )),
     }
 }
 

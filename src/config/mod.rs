@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use crate::domain::version::MemoryVersion;
 use crate::sys::fs;
 
-#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::print::{KeyInfo, describe, initial_text};
 
 /// The file's name in the home.

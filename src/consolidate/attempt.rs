@@ -18,13 +18,11 @@ use crate::consolidate::{ConsolidateError, OutputChange};
 use crate::domain::entry::Entry;
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::note::NoteKind;
-use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
+use crate::domain::path::{FileKind, TreePath};
 use crate::domain::text::Redacted;
 use crate::domain::withheld::Withheld;
 use crate::ledger::JobError;
-use crate::model::{
-    ConsolidationRequest, Meter, Model, ModelError, Retired, Tokens, WorkerMode, WorkerReport,
-};
+use crate::model::{ConsolidationRequest, Meter, Model, ModelError, Retired, Tokens, WorkerReport};
 use crate::store::diff::{DiffSide, diff_file};
 use crate::store::message::ChangeKind;
 use crate::store::{NewFile, TreeChange};
@@ -186,7 +184,6 @@ pub(crate) struct Workshop<'a> {
     pub(crate) bench: &'a Bench<'a>,
     pub(crate) staging: &'a Staging,
     pub(crate) prompt: Redacted,
-    pub(crate) mode: WorkerMode,
     pub(crate) model: &'a dyn Model,
     pub(crate) clock: &'a dyn Clock,
 }
@@ -267,9 +264,7 @@ fn call(
     let ask = |meter: &dyn Meter| {
         shop.model.consolidate(&ConsolidationRequest {
             version: bench.place.version,
-            mode: shop.mode,
             staging: shop.staging.folder(),
-            diff_file: WORKSPACE_DIFF,
             prompt: shop.prompt.clone(),
             changes: &bench.survey.before,
             withheld: bench.withheld,

@@ -460,7 +460,6 @@ impl Pass<'_> {
             bench,
             staging,
             prompt: attempt::prompt(&self.place, survey, bench, staging.folder())?,
-            mode: survey.mode(),
             model: self.model,
             clock: self.clock,
         };

@@ -65,8 +65,8 @@ impl Trust {
 /// Where an item stands, so that evidence can be opened again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
-    /// 0 is the session's own rollout; others index `Session::parts`
-    /// (sub-agent transcripts), starting at 1.
+    /// 0 is the session's own rollout; from 1 on its sub-agents' transcripts,
+    /// in the order of their paths.
     pub(crate) part: u16,
     /// 1-based line of the rollout; for a document format the 1-based
     /// index of the item.

@@ -132,8 +132,6 @@ pub(crate) struct Session {
     pub(crate) head: SessionHead,
     /// In source order, rolled-back turns and copied history already out.
     pub(crate) items: Vec<Item>,
-    /// `parts[0]` is the rollout; the others are sub-agent transcripts.
-    pub(crate) parts: Vec<PathBuf>,
     /// External content (web, MCP, tool search) reached the session.
     pub(crate) has_external: bool,
     /// Thread ids that assistant answers cited, once per answer.

@@ -112,19 +112,8 @@ pub(crate) enum Pace {
     /// A person: neither counts.
     ByHand,
     /// The watcher saw a note or hand edit and the worker costs nothing: the
-    /// cooldown does not count. See [`Pace::for_watcher`].
+    /// cooldown does not count (DESIGN 6.1).
     WatcherNotes,
-}
-
-impl Pace {
-    /// The pace of a pass the watcher starts (DESIGN 6.1).
-    pub(crate) const fn for_watcher(has_notes_or_edits: bool, worker_is_free: bool) -> Self {
-        if has_notes_or_edits && worker_is_free {
-            Self::WatcherNotes
-        } else {
-            Self::Background
-        }
-    }
 }
 
 /// How a claim of the consolidation went.
@@ -144,17 +133,6 @@ pub(crate) enum ConsolidationClaim {
     RetryLater {
         at: Timestamp,
     },
-}
-
-impl ConsolidationClaim {
-    /// Until when a background pass is put off; `None` when it is not.
-    pub(crate) const fn deferred_until(&self) -> Option<Timestamp> {
-        match self {
-            Self::Cooldown { until } => Some(*until),
-            Self::RetryLater { at } => Some(*at),
-            Self::Claimed(_) | Self::Running { .. } => None,
-        }
-    }
 }
 
 /// The process that holds a lease, as it wrote itself down.

@@ -47,21 +47,14 @@ use crate::sys::ids::Ids;
 use crate::sys::process::ProcessIdentity;
 use crate::sys::stop;
 
-#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::error::{LedgerError, OpenError};
-#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::job::{
-    ConsolidationClaim, ConsolidationEnd, Demand, ExtractionClaim, ExtractionEnd, GLOBAL_KEY,
-    Holder, Job, JobError, JobKind, JobState, Lease, LedgerId, Pace,
+    ConsolidationClaim, ConsolidationEnd, Demand, ExtractionClaim, ExtractionEnd, Holder, Job,
+    JobError, JobKind, JobState, Lease, LedgerId, Pace,
 };
-#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::marks::{Mark, Marks};
-#[allow(unused_imports, reason = "callers arrive later")]
-pub(crate) use self::row::RETRY_SECONDS_MAX;
-#[allow(unused_imports, reason = "callers arrive later")]
 pub(crate) use self::spend::{CallPermit, DayLimits, Spend};
-#[allow(unused_imports, reason = "callers arrive later")]
-pub(crate) use self::usage::{Usage, UsageByThread};
+pub(crate) use self::usage::UsageByThread;
 
 /// An open ledger: one connection, used by one thread at a time.
 pub(crate) struct Ledger {

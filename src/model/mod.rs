@@ -194,11 +194,8 @@ impl fmt::Display for WorkerMode {
 /// A staging folder to be edited.
 pub(crate) struct ConsolidationRequest<'a> {
     pub(crate) version: MemoryVersion,
-    pub(crate) mode: WorkerMode,
     /// The private copy; nothing in it is live.
     pub(crate) staging: &'a Path,
-    /// Name of the diff file in staging.
-    pub(crate) diff_file: &'a str,
     pub(crate) prompt: Redacted,
     /// What came, changed or left since the last baseline, inputs only. The
     /// new versions are in staging.

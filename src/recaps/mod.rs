@@ -34,8 +34,7 @@ use crate::sys::stop;
 use crate::text::recap;
 use crate::text::recap_name;
 
-#[allow(unused_imports, reason = "callers arrive later")]
-pub(crate) use self::retention::{PRUNE_BATCH_MAX, PruneRules, counts_from, overdue};
+pub(crate) use self::retention::{PruneRules, counts_from, overdue};
 
 /// Largest recap file that is read. A recap has a few kilobytes; this leaves
 /// room for what a person puts there.
@@ -107,10 +106,6 @@ impl Extractions {
     pub(crate) fn open(home: &Path, version: MemoryVersion) -> Self {
         let folder = home.join("extractions").join(version.label());
         Self { folder }
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
     }
 
     /// Reads all recaps; a missing folder has none. Damaged files are listed,

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::{Extractions, PRUNE_BATCH_MAX, PruneRules, Stored, counts_from, overdue};
+use super::retention::PRUNE_BATCH_MAX;
+use super::{Extractions, PruneRules, Stored, counts_from, overdue};
 use crate::domain::id::ThreadId;
 use crate::domain::recap::{Recap, RecapHeader};
 use crate::domain::time::Timestamp;
@@ -41,13 +42,13 @@ impl Home {
     }
 
     fn put(&self, name: &str, bytes: &[u8]) {
-        fs::make_folders(self.extractions.folder()).unwrap();
-        fs::replace(&self.extractions.folder().join(name), bytes).unwrap();
+        fs::make_folders(&self.extractions.folder).unwrap();
+        fs::replace(&self.extractions.folder.join(name), bytes).unwrap();
     }
 
     /// File names in the folder, sorted.
     fn names(&self) -> Vec<String> {
-        let listed = fs::list(self.extractions.folder()).unwrap();
+        let listed = fs::list(&self.extractions.folder).unwrap();
         let name = |path: &std::path::Path| path.file_name().unwrap().to_str().unwrap().to_owned();
         listed.iter().map(|entry| name(&entry.path)).collect()
     }
@@ -205,11 +206,11 @@ fn a_crash_before_the_old_file_went_loses_nothing() {
     let home = Home::new();
     home.store(&recap("a", 100, 5, "old"));
     let old = home.names();
-    let bytes = fs::read(&home.extractions.folder().join(&old[0]), 9_999).unwrap();
+    let bytes = fs::read(&home.extractions.folder.join(&old[0]), 9_999).unwrap();
     home.store(&recap("a", 200, 5, "new"));
     home.put(&old[0], &bytes);
     let loaded = home.extractions.load_all().unwrap();
-    assert_eq!(loaded.superseded, [home.extractions.folder().join(&old[0])]);
+    assert_eq!(loaded.superseded, [home.extractions.folder.join(&old[0])]);
     assert_eq!(home.bodies(), ["a: new"]);
     assert_eq!(home.store(&recap("a", 150, 5, "late")), Stored::NotNewer);
     home.store(&recap("a", 300, 5, "newest"));
@@ -226,7 +227,7 @@ fn damaged_files_are_listed_and_left_alone() {
     home.put("notes.txt", b"not ours");
     home.put(".a.md.memrev-7.tmp", b"a side file");
     #[cfg(unix)]
-    std::os::unix::fs::symlink("/etc/hostname", home.extractions.folder().join("link.md")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", home.extractions.folder.join("link.md")).unwrap();
     let loaded = home.extractions.load_all().unwrap();
     let damaged: Vec<_> = (loaded.damaged.iter())
         .map(|damaged| damaged.path.file_name().unwrap().to_str().unwrap())
@@ -248,7 +249,7 @@ fn a_name_that_another_session_has_is_not_taken_from_it() {
         Stored::Written { path, .. } => path.file_name().unwrap().to_str().unwrap().to_owned(),
         Stored::NotNewer => panic!("it is the first"),
     };
-    let text = fs::read_text_if_any(&home.extractions.folder().join(&name), 9_999).unwrap();
+    let text = fs::read_text_if_any(&home.extractions.folder.join(&name), 9_999).unwrap();
     // As if two ids had one hash and one time.
     let text = text
         .unwrap()
@@ -265,7 +266,7 @@ fn a_name_that_another_session_has_is_not_taken_from_it() {
 fn a_recap_under_a_name_a_person_gave_is_found() {
     let home = Home::new();
     home.store(&recap("a", 100, 5, "text"));
-    let bytes = fs::read(&home.extractions.folder().join(&home.names()[0]), 9_999).unwrap();
+    let bytes = fs::read(&home.extractions.folder.join(&home.names()[0]), 9_999).unwrap();
     assert_eq!(
         home.extractions
             .remove_thread(&home.lock, &thread("a"))
@@ -397,7 +398,7 @@ fn prune_removes_the_files_and_what_a_crash_left() {
         .into_iter()
         .find(|name| name.starts_with("1970-04-10"))
         .unwrap();
-    let bytes = fs::read(&home.extractions.folder().join(new), 9_999).unwrap();
+    let bytes = fs::read(&home.extractions.folder.join(new), 9_999).unwrap();
     home.put("copy.md", &bytes);
     let (head_threads, last_used) = (BTreeSet::new(), BTreeMap::new());
     let rules = PruneRules {

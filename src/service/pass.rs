@@ -159,6 +159,9 @@ pub(crate) fn run(
         folder::prepare(parts.home, *version, now)?.readiness()?;
     }
     let opened = Ledger::open(&parts.home.ledger_file(), now)?;
+    if opened.is_new {
+        tracing::info!("a new ledger begins; usage is counted again from the transcripts");
+    }
     let mut ledger = opened.ledger;
     let scan = scan_and_mark(&mut ledger, discovery)?;
     let modes = mark_new_sessions(parts, &scan, now)?;

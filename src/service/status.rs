@@ -40,6 +40,8 @@ pub(crate) struct VersionStatus {
     pub(crate) jobs: Vec<Job>,
     pub(crate) attempts: Vec<RunId>,
     pub(crate) withheld: usize,
+    /// Most recaps that one baseline of this version took in (reference 6.8).
+    pub(crate) recaps_taken_max: u64,
 }
 
 /// The newest baseline on main.
@@ -105,6 +107,10 @@ fn version_status(
         },
         attempts: Vec::new(),
         withheld: withheld.as_slice().len(),
+        recaps_taken_max: match ledger {
+            Some(ledger) => ledger.selected_max(version)?,
+            None => 0,
+        },
     };
     let modes = survey.modes(parts, version)?;
     let pending = consolidate::pending(

@@ -39,7 +39,6 @@ use std::sync::Arc;
 use crate::domain::quota::RateLimits;
 use crate::domain::session::{Agent, Session, SessionHead};
 use crate::domain::time::Timestamp;
-use crate::sys::fs::size_and_time;
 
 /// Where transcripts lie, per agent. A root that does not exist is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -147,8 +146,9 @@ pub(crate) fn settle(heads: Vec<(Found, SessionHead)>) -> Vec<(Found, SessionHea
 impl Found {
     /// One transcript, by its path, as [`discover()`] would find it but without
     /// its sub-agents. `None` when it is no regular file.
+    #[cfg(any(test, feature = "internals"))]
     pub(crate) fn at(agent: Agent, path: &Path, home: Option<&Path>) -> Option<Self> {
-        let (size, modified) = size_and_time(path)?;
+        let (size, modified) = crate::sys::fs::size_and_time(path)?;
         Some(Self {
             agent,
             path: path.to_owned(),

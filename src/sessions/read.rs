@@ -61,11 +61,9 @@ pub(super) fn session(found: &Found) -> Result<Session, ReadError> {
             what,
         });
     }
-    let main = std::iter::once(found.path.clone());
     Ok(Session {
         head,
         items: facts.items,
-        parts: main.chain(found.sub_agents.iter().cloned()).collect(),
         has_external: facts.has_external,
         citations: facts.citations,
         report,

@@ -149,6 +149,10 @@ impl Store {
     /// # Errors
     ///
     /// When a commit, tree or blob cannot be read.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only the history commands will call it")
+    )]
     pub(crate) fn diff(&self, old: ObjectId, new: ObjectId) -> Result<Vec<FileDiff>, StoreError> {
         let (old, new) = (self.snapshot(old)?, self.snapshot(new)?);
         let mut diffs = Vec::new();

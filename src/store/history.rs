@@ -108,21 +108,6 @@ impl Store {
         Ok(changes_between(old.as_ref(), &new))
     }
 
-    /// The input versions of `head` that a baseline has consumed: the tree
-    /// holds them, and a baseline not taken back since names them (DESIGN 2).
-    ///
-    /// # Errors
-    ///
-    /// When the history cannot be read.
-    pub(crate) fn consumed(
-        &self,
-        head: &Snapshot,
-    ) -> Result<BTreeSet<(TreePath, ObjectId)>, StoreError> {
-        let mut versions = self.consumption(head.commit)?.versions;
-        versions.retain(|(path, id)| head.files.get(path).is_some_and(|blob| blob.id == *id));
-        Ok(versions)
-    }
-
     /// What all baselines in the history of `head` have consumed, merged
     /// branches included.
     ///

@@ -114,6 +114,10 @@ impl Store {
     /// # Errors
     ///
     /// When the ref cannot be removed.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only the history commands will call it")
+    )]
     pub(crate) fn remove_kept_ref(
         &self,
         lock: &StoreLock,

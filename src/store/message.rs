@@ -150,6 +150,10 @@ impl CommitMessage {
     }
 
     /// Says `This reverts commit <id>.`, as `git revert` does.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only the history commands will call it")
+    )]
     pub(crate) fn reverts(mut self, commit: ObjectId) -> Self {
         self.reverts = Some(commit);
         self

@@ -9,6 +9,7 @@ use crate::cli::context::{Context, versions};
 use crate::cli::report::{Failure, Printer, counted};
 use crate::config::Config;
 use crate::consolidate::Pending;
+use crate::consolidate::select::LeftOut;
 use crate::ledger::{Job, JobError, JobKind, JobState};
 use crate::service::status::{self, Status, VersionStatus};
 use crate::store::message::ChangeKind;
@@ -37,6 +38,9 @@ struct VersionJson {
     pending_edits: Vec<String>,
     left_alone: Vec<LeftJson>,
     complaints: Vec<String>,
+    /// Recaps that the next consolidation leaves out, by reason.
+    recaps_left_out: BTreeMap<&'static str, usize>,
+    recaps_taken_max: u64,
     needs_recovery: bool,
     jobs: Vec<JobJson>,
     attempts: Vec<String>,
@@ -87,7 +91,7 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the next consolidation takes in.
+/// What the next consolidation takes in, and what a model would be asked.
 pub(crate) fn print_pending_of(
     context: &Context,
     config: &Config,
@@ -100,8 +104,13 @@ pub(crate) fn print_pending_of(
         let pending: Vec<VersionJson> = status.versions.iter().map(version_json).collect();
         return context.printer.json(&pending);
     }
+    let reads_prompts = !context.consolidation_model(config)?.is_free();
     for version in &status.versions {
         print_version(&context.printer, version);
+        if let Some(prompt) = version.pending.prompt.as_ref().filter(|_| reads_prompts) {
+            context.printer.line("  the model would be asked:");
+            context.printer.line(prompt.as_str());
+        }
     }
     Ok(())
 }
@@ -191,6 +200,9 @@ fn print_pending(printer: &Printer, pending: &Pending) {
             input.path
         ));
     }
+    for (count, words) in count_left_out(pending).values() {
+        printer.line(format!("  {} left out: {words}", counted(*count, "recap")));
+    }
     for path in &pending.held_back {
         printer.line(format!("  held back: {path}"));
     }
@@ -213,6 +225,28 @@ fn print_pending(printer: &Printer, pending: &Pending) {
             complaint.code, complaint.words
         ));
     }
+}
+
+/// How many recaps the next consolidation leaves out: by a code of the reason,
+/// with words and what would change it.
+fn count_left_out(pending: &Pending) -> BTreeMap<&'static str, (usize, &'static str)> {
+    let mut counts = BTreeMap::new();
+    for reason in pending.left_out.values() {
+        let (code, words) = match reason {
+            // Nothing was found in them; they never take part.
+            LeftOut::NoOp => continue,
+            LeftOut::Mode(_) => ("mode", "the mode of their sessions (`memrev mode`)"),
+            LeftOut::Withheld(_) => ("withheld", "withheld"),
+            LeftOut::Unused { .. } => ("unused", "not used for `memories.max_unused_days`"),
+            LeftOut::BeyondLimit { .. } => (
+                "beyond_limit",
+                "beyond `memories.max_raw_memories_for_consolidation`",
+            ),
+            LeftOut::NotNamed => ("not_named", "not named"),
+        };
+        counts.entry(code).or_insert((0, words)).0 += 1;
+    }
+    counts
 }
 
 fn letter(change: ChangeKind) -> &'static str {
@@ -323,6 +357,10 @@ fn version_json(version: &VersionStatus) -> VersionJson {
         complaints: (pending.complaints.iter())
             .map(|complaint| format!("[{}] {}", complaint.code, complaint.words))
             .collect(),
+        recaps_left_out: (count_left_out(pending).into_iter())
+            .map(|(code, (count, _))| (code, count))
+            .collect(),
+        recaps_taken_max: version.recaps_taken_max,
         needs_recovery: pending.needs_recovery,
         jobs: version.jobs.iter().map(job_json).collect(),
         attempts: version.attempts.iter().map(ToString::to_string).collect(),

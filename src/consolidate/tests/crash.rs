@@ -27,6 +27,9 @@ fn a_run_killed_anywhere_is_finished_or_undone_by_the_next() {
         .iter()
         .filter(|name| name.starts_with("consolidate."));
     assert!(10 <= ours.count(), "{points:?}");
+    for needed in OTHERS {
+        assert!(points.iter().any(|point| point == needed), "{needed}");
+    }
     for point in &points {
         let mut sandbox = ready();
         let status = child(sandbox.home.root(), &format!("kill:{point}"));

@@ -1,5 +1,6 @@
 //! A home with a clock, a person, and a worker that does what it is told.
 
+use crate::domain::path::WORKSPACE_DIFF;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -65,7 +66,7 @@ impl Model for Scripted {
     }
 
     fn consolidate(&self, request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError> {
-        let diff = std::fs::read_to_string(request.staging.join(request.diff_file)).unwrap();
+        let diff = std::fs::read_to_string(request.staging.join(WORKSPACE_DIFF)).unwrap();
         self.calls.lock().unwrap().push(Call {
             diff,
             prompt: request.prompt.as_str().to_owned(),

@@ -278,7 +278,6 @@ fn session(told: &[(Provenance, &str)]) -> Prepared {
     let prepared = prepare(Session {
         head,
         items: items.collect(),
-        parts: Vec::new(),
         has_external: false,
         citations: Vec::new(),
         report: ReadReport::default(),

@@ -12,7 +12,6 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::ledger::{
     CallPermit, DayLimits, Demand, ExtractionClaim, ExtractionEnd, JobError, Lease, Ledger, Mark,
-    Usage,
 };
 
 const V1: MemoryVersion = MemoryVersion::V1;
@@ -29,7 +28,7 @@ fn citation(answer: &str, occurrence: u32, cited: &[&str]) -> Citation {
 
 fn uses(ledger: &Ledger, version: MemoryVersion) -> Vec<(String, u64, i64)> {
     let usage = ledger.usage(version).unwrap();
-    let told = |usage: &Usage| usage.last_used.unwrap().seconds();
+    let told = |usage: &crate::ledger::usage::Usage| usage.last_used.unwrap().seconds();
     (usage.iter())
         .map(|(id, usage)| (id.to_string(), usage.count, told(usage)))
         .collect()

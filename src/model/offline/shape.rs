@@ -73,10 +73,4 @@ impl Outcome {
             Self::Fail => "fail",
         }
     }
-
-    pub(crate) fn parse(label: &str) -> Option<Self> {
-        [Self::Success, Self::Partial, Self::Uncertain, Self::Fail]
-            .into_iter()
-            .find(|outcome| outcome.label() == label)
-    }
 }

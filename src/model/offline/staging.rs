@@ -157,15 +157,12 @@ fn add_removed(changes: &Changes<'_>, inputs: &mut OfflineInputs) {
         let old = change.old.as_ref().map(Raw::unredacted);
         match path.kind() {
             FileKind::Recap => {
-                let recap = old.and_then(|old| parse_recap(path, old));
                 inputs.removed_recaps.push(RemovedRecap {
                     path: path.clone(),
-                    thread_id: recap.as_ref().map(|recap| recap.header.thread_id.clone()),
-                    recap,
+                    recap: old.and_then(|old| parse_recap(path, old)),
                 });
             }
             FileKind::Note => inputs.removed_notes.push(RemovedNote {
-                path: path.clone(),
                 note: old.and_then(|old| parse_note(path, old)),
             }),
             _ => {}
@@ -258,7 +255,7 @@ mod tests {
     use crate::domain::path::TreePath;
     use crate::domain::text::{Raw, Redacted};
     use crate::domain::version::MemoryVersion;
-    use crate::model::{ChangedInput, ConsolidationRequest, ModelError, Unmetered, WorkerMode};
+    use crate::model::{ChangedInput, ConsolidationRequest, ModelError, Unmetered};
     use crate::sys::fs;
 
     const RECAP: &str = "rollout_summaries/2026-12-01T10-00-00-abcd.md";
@@ -284,9 +281,7 @@ mod tests {
     ) -> ConsolidationRequest<'a> {
         ConsolidationRequest {
             version: MemoryVersion::V1,
-            mode: WorkerMode::Incremental,
             staging,
-            diff_file: "phase2_workspace_diff.md",
             prompt: Redacted::default(),
             changes,
             withheld: &[],

@@ -10,7 +10,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::model::{
     ConsolidationRequest, ExtractionRequest, Model as _, ModelError, Reply, SessionFacts,
-    Unmetered, WorkerMode, WorkerReport,
+    Unmetered, WorkerReport,
 };
 use crate::sys::fs::{make_folders, read_text_if_any, replace};
 use crate::text::redact::redact_str;
@@ -139,9 +139,7 @@ fn extract(folder: &Path, thread_id: &str) -> Result<Reply, ModelError> {
 fn consolidate(folder: &Path, staging: &Path, is_wanted: bool) -> Result<WorkerReport, ModelError> {
     Replay::open(folder)?.consolidate(&ConsolidationRequest {
         version: MemoryVersion::V1,
-        mode: WorkerMode::Init,
         staging,
-        diff_file: "diff.md",
         prompt: redact_str("the prompt"),
         changes: &[],
         withheld: &[],

@@ -36,8 +36,12 @@ fn baseline(folder: &Folder, summary: &str) -> ObjectId {
 
 fn consumed(folder: &Folder) -> BTreeSet<String> {
     let head = folder.store.snapshot(folder.head()).unwrap();
-    let consumed = folder.store.consumed(&head).unwrap();
-    consumed.iter().map(|(path, _)| path.to_string()).collect()
+    let consumed = folder.store.consumption(head.commit).unwrap().versions;
+    let is_held = |path, id| head.files.get(path).is_some_and(|blob| blob.id == id);
+    (consumed.iter())
+        .filter(|(path, id)| is_held(path, *id))
+        .map(|(path, _)| path.to_string())
+        .collect()
 }
 
 #[test]

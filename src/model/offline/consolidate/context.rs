@@ -293,10 +293,6 @@ impl<'a> Context<'a> {
             || !cited.threads.is_disjoint(&self.staged.threads)
     }
 
-    pub(super) fn has_file(&self, name: &str) -> bool {
-        self.staged.files.contains(name)
-    }
-
     pub(super) fn has_thread(&self, thread: &ThreadId) -> bool {
         self.staged.threads.contains(thread)
     }

@@ -26,7 +26,6 @@ mod tokens;
 use std::collections::{BTreeMap, HashSet};
 
 use crate::domain::entry::{Entry, EntryKind};
-use crate::domain::id::ThreadId;
 use crate::domain::item::Trust;
 use crate::domain::note::Note;
 use crate::domain::path::{HANDBOOK, SUMMARY, TreePath};
@@ -64,7 +63,6 @@ pub(crate) struct RecapInput {
 #[derive(Debug, Clone)]
 pub(crate) struct RemovedRecap {
     pub(crate) path: TreePath,
-    pub(crate) thread_id: Option<ThreadId>,
     /// Its content in the head tree, where it parsed.
     pub(crate) recap: Option<Recap>,
 }
@@ -79,7 +77,6 @@ pub(crate) struct NoteInput {
 /// A note that the head tree has and staging has not.
 #[derive(Debug, Clone)]
 pub(crate) struct RemovedNote {
-    pub(crate) path: TreePath,
     /// Its content in the head tree, where it parsed.
     pub(crate) note: Option<Note>,
 }

@@ -119,7 +119,6 @@ impl Folder {
             if !inputs.recaps.iter().any(|one| one.path == *path) {
                 inputs.removed_recaps.push(RemovedRecap {
                     path: path.clone(),
-                    thread_id: Some(recap.header.thread_id.clone()),
                     recap: Some(recap.clone()),
                 });
             }
@@ -127,7 +126,6 @@ impl Folder {
         for (path, text) in &self.notes {
             if !inputs.notes.iter().any(|one| one.note.path == *path) {
                 inputs.removed_notes.push(RemovedNote {
-                    path: path.clone(),
                     note: note::parse(path, text).ok(),
                 });
             }
