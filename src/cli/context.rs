@@ -1,10 +1,12 @@
 //! What every command starts from.
 
+use crate::cli::programs;
 use crate::cli::report::{Class, Failure, Printer};
 use crate::config::{self, Backend, Config, ConfigProblem};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::model::Model;
+use crate::model::command::Preset;
 use crate::model::offline::Offline;
 use crate::model::replay::Replay;
 use crate::service::choice::PassRequest;
@@ -100,18 +102,32 @@ impl Context {
 
     /// The back end that the configuration names, as the model that extracts.
     pub(crate) fn extract_model(&self, config: &Config) -> Result<Box<dyn Model>, Failure> {
-        self.model(config, config.memories.extract_model.as_deref())
+        let model = config.memories.extract_model.as_deref();
+        self.model(config, config.model.backend, model)
     }
 
     /// The back end that the configuration names, as the model that consolidates.
     pub(crate) fn consolidation_model(&self, config: &Config) -> Result<Box<dyn Model>, Failure> {
-        self.model(config, config.memories.consolidation_model.as_deref())
+        let backend = config.worker.kind.unwrap_or(config.model.backend);
+        let model = config.memories.consolidation_model.as_deref();
+        self.model(config, backend, model)
     }
 
     /// `model` counts for back ends that have several.
-    fn model(&self, config: &Config, model: Option<&str>) -> Result<Box<dyn Model>, Failure> {
-        match config.model.backend {
+    fn model(
+        &self,
+        config: &Config,
+        backend: Backend,
+        model: Option<&str>,
+    ) -> Result<Box<dyn Model>, Failure> {
+        let command = |preset| -> Result<Box<dyn Model>, Failure> {
+            Ok(Box::new(programs::command(self, config, preset, model)?))
+        };
+        match backend {
             Backend::Offline => Ok(Box::new(Offline)),
+            Backend::Codex => command(Preset::Codex),
+            Backend::Claude => command(Preset::Claude),
+            Backend::Command => command(Preset::Plain),
             Backend::Replay => {
                 let folder = self.environment.replay.as_ref().ok_or_else(|| {
                     let message = "the back end `replay` has no recorded answers";

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod context;
 mod pass_report;
+mod programs;
 mod report;
 
 use std::process::ExitCode;
@@ -16,9 +17,17 @@ use crate::cli::args::{Cli, Command};
 use crate::cli::context::Context;
 use crate::cli::report::{Class, Failure, Printer};
 use crate::sys::env::Environment;
+use crate::sys::program::{CONFINE, SUPERVISE};
+use crate::sys::supervise;
 
 /// Parses the arguments, runs the command, says what went wrong.
 pub(crate) fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    match arguments.next() {
+        Some(name) if name == SUPERVISE => return supervise::supervise(),
+        Some(name) if name == CONFINE => return supervise::confine(arguments),
+        _ => {}
+    }
     let printer = Printer;
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

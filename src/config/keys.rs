@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::{Backend, Config, Scope};
+use crate::config::{Backend, Config, Sandbox, Scope};
 use crate::domain::version::MemoryVersion;
 
 /// One key of `config.toml`.
@@ -41,6 +41,8 @@ pub(super) enum Field {
     Text(fn(&mut Config) -> &mut Option<String>),
     /// Folders, absolute or in `~/`; not set by default.
     Folders(fn(&mut Config) -> &mut Option<Vec<PathBuf>>),
+    /// Any texts; none by default.
+    Words(fn(&mut Config) -> &mut Vec<String>),
     /// Folders, or identities of projects.
     Projects(fn(&mut Config) -> &mut Vec<String>),
 }
@@ -206,22 +208,34 @@ pub(super) const KEYS: &[Key] = &[
     ),
     Key {
         name: "model.backend",
-        about: "Who answers; `offline` is built in and needs no key and no network",
+        about: "Who answers: `offline` is built in and free, `codex` and `claude` are these programs with your login, `command` is a program of yours",
         field: Field::Choice {
-            words: &["offline"],
+            words: &["offline", "codex", "claude", "command"],
             hidden: &["replay"],
-            get: |config| match config.model.backend {
-                Backend::Offline => "offline",
-                Backend::Replay => "replay",
+            get: |config| config.model.backend.label(),
+            set: |config, word| {
+                if let Some(backend) = Backend::parse(word) {
+                    config.model.backend = backend;
+                }
             },
-            set: |config, word| match word {
-                "offline" => config.model.backend = Backend::Offline,
-                "replay" => config.model.backend = Backend::Replay,
-                _ => {}
-            },
-            otherwise: Some("this version of memrev has no other back end"),
+            otherwise: None,
         },
     },
+    other!(
+        model.command,
+        Words,
+        "The program of the back end `command` and its arguments; for `codex` and `claude` where the program is, and arguments that it gets first"
+    ),
+    other!(
+        model.command_variables,
+        Words,
+        "Names of environment variables that such a program gets besides the usual ones"
+    ),
+    number!(
+        model.call_seconds_max,
+        5..=3_600,
+        "Time after which one call for an extraction is given up"
+    ),
     number!(
         model.calls_per_pass_max,
         1..=100_000,
@@ -237,10 +251,51 @@ pub(super) const KEYS: &[Key] = &[
         1_000..=100_000_000_000,
         "Tokens in and out that one day may cost, UTC"
     ),
+    Key {
+        name: "worker.kind",
+        about: "Who edits the memory files: `model` is the back end of `[model]`, `offline` the built-in rules, the others as there",
+        field: Field::Choice {
+            words: &["model", "offline", "codex", "claude", "command"],
+            hidden: &["replay"],
+            get: |config| config.worker.kind.map_or("model", Backend::label),
+            set: |config, word| config.worker.kind = Backend::parse(word),
+            otherwise: None,
+        },
+    },
     number!(
         worker.seconds_max,
-        10..=14_400,
+        1..=14_400,
         "Time after which a consolidation is stopped"
+    ),
+    number!(
+        worker.steps_max,
+        1..=10_000,
+        "Answers of the model in one consolidation, each of which may use several tools"
+    ),
+    Key {
+        name: "worker.sandbox",
+        about: "Who keeps a program from writing elsewhere: the kernel where it can (`auto`), the kernel or nothing is run (`required`), a container around memrev (`external`)",
+        field: Field::Choice {
+            words: &["auto", "required", "external"],
+            hidden: &[],
+            get: |config| match config.worker.sandbox {
+                Sandbox::Auto => "auto",
+                Sandbox::Required => "required",
+                Sandbox::External => "external",
+            },
+            set: |config, word| match word {
+                "auto" => config.worker.sandbox = Sandbox::Auto,
+                "required" => config.worker.sandbox = Sandbox::Required,
+                "external" => config.worker.sandbox = Sandbox::External,
+                _ => {}
+            },
+            otherwise: None,
+        },
+    },
+    other!(
+        worker.writable,
+        Folders,
+        "Folders that a program may write to besides its working folder, in place of those it is known to need"
     ),
     number!(
         guard.unexplained_entries_max,

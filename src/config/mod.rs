@@ -92,6 +92,12 @@ pub(crate) struct Sessions {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Model {
     pub(crate) backend: Backend,
+    /// The program of the back end `command` with its arguments; for `codex`
+    /// and `claude` where they are, and arguments that go before ours.
+    pub(crate) command: Vec<String>,
+    /// Names of environment variables that such a program is given too.
+    pub(crate) command_variables: Vec<String>,
+    pub(crate) call_seconds_max: u64,
     pub(crate) calls_per_pass_max: u64,
     pub(crate) calls_per_day_max: u64,
     pub(crate) tokens_per_day_max: u64,
@@ -102,14 +108,62 @@ pub(crate) struct Model {
 pub(crate) enum Backend {
     /// The rules that are built in.
     Offline,
+    /// `codex exec`, with the person's own login.
+    Codex,
+    /// `claude -p`, with the person's own login.
+    Claude,
+    /// A program: prompt in, JSON out.
+    Command,
     /// Recorded answers. Hidden, for tests.
     Replay,
+}
+
+impl Backend {
+    /// Each with the word that the file has for it.
+    pub(crate) const ALL: [(Self, &'static str); 5] = [
+        (Self::Offline, "offline"),
+        (Self::Codex, "codex"),
+        (Self::Claude, "claude"),
+        (Self::Command, "command"),
+        (Self::Replay, "replay"),
+    ];
+
+    pub(crate) fn label(self) -> &'static str {
+        let all = Self::ALL.into_iter();
+        let mut labels = all.filter(|(backend, _)| *backend == self);
+        labels.next().map_or("offline", |(_, label)| label)
+    }
+
+    pub(crate) fn parse(word: &str) -> Option<Self> {
+        let all = Self::ALL.into_iter();
+        all.filter(|(_, label)| *label == word)
+            .map(|(backend, _)| backend)
+            .next()
+    }
 }
 
 /// `[worker]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Worker {
+    /// Who edits the memory files; `None` is the back end of `[model]`.
+    pub(crate) kind: Option<Backend>,
     pub(crate) seconds_max: u64,
+    pub(crate) steps_max: u32,
+    pub(crate) sandbox: Sandbox,
+    /// Where a program may write besides its working folder; `None` is what
+    /// the program is known to need.
+    pub(crate) writable: Option<Vec<PathBuf>>,
+}
+
+/// Who keeps a program from writing elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Sandbox {
+    /// The kernel where it can, else the program's own flags.
+    Auto,
+    /// The kernel, or the program is not started.
+    Required,
+    /// Somebody outside: memrev itself runs in a container.
+    External,
 }
 
 /// `[guard]`.
@@ -204,11 +258,20 @@ impl Default for Config {
             },
             model: Model {
                 backend: Backend::Offline,
+                command: Vec::new(),
+                command_variables: Vec::new(),
+                call_seconds_max: 600,
                 calls_per_pass_max: 100,
                 calls_per_day_max: 500,
                 tokens_per_day_max: 20_000_000,
             },
-            worker: Worker { seconds_max: 1_800 },
+            worker: Worker {
+                kind: None,
+                seconds_max: 1_800,
+                steps_max: 200,
+                sandbox: Sandbox::Auto,
+                writable: None,
+            },
             guard: Guard {
                 unexplained_entries_max: 3,
                 unexplained_percent_max: 10,

@@ -128,6 +128,12 @@ impl Reader<'_> {
                 *field(&mut self.config) = Some(folders);
                 return Some(Taken::AsWritten);
             }
+            (Field::Words(field), DeValue::Array(_)) => {
+                let word = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+                let problem = "must be a text that is not empty";
+                *field(&mut self.config) = self.list(key, value, word, problem)?;
+                return Some(Taken::AsWritten);
+            }
             (Field::Projects(field), DeValue::Array(_)) => {
                 let user_home = self.user_home;
                 let names = |text: &str| project::names(text, user_home);
@@ -140,7 +146,9 @@ impl Reader<'_> {
             (Field::Number { .. }, _) => "a whole number".to_owned(),
             (Field::Choice { words, .. }, _) => one_of(words),
             (Field::Text(_), _) => "a text that is not empty".to_owned(),
-            (Field::Folders(_) | Field::Projects(_), _) => "a list of texts".to_owned(),
+            (Field::Words(_) | Field::Folders(_) | Field::Projects(_), _) => {
+                "a list of texts".to_owned()
+            }
         };
         let found = found(value.get_ref());
         let message = format!("`{}` must be {wanted}, not {found}", key.name);

@@ -67,6 +67,7 @@ fn example(key: &str) -> &'static str {
     match key {
         "sessions.codex_roots" => "[\"~/.codex/sessions\"]",
         "sessions.claude_roots" => "[\"~/.claude/projects\"]",
+        "worker.writable" => "[\"~/.codex\"]",
         _ => "\"name\"",
     }
 }
@@ -81,7 +82,7 @@ fn value(field: &Field, config: &mut Config) -> String {
             Some(folders) => list(folders.iter().map(|folder| folder.to_string_lossy())),
             None => String::new(),
         },
-        Field::Projects(field) => list(field(config).iter()),
+        Field::Words(field) | Field::Projects(field) => list(field(config).iter()),
     }
 }
 

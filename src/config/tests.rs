@@ -141,7 +141,7 @@ fn every_key_makes_a_difference_to_the_value() {
                 format!("\"{}\"", other.unwrap())
             }
             Field::Text(_) => "\"some-model\"".to_owned(),
-            Field::Folders(_) | Field::Projects(_) => "[\"/a/b\"]".to_owned(),
+            Field::Words(_) | Field::Folders(_) | Field::Projects(_) => "[\"/a/b\"]".to_owned(),
         };
         let config = read(&format!("[{section}]\n{name} = {other}"));
         let now = describe(&config)
@@ -309,7 +309,7 @@ calls_per_day_max = 99999999999999999999
             "c.toml:10: `sessions.disabled_projects`: `./x` must be a folder (absolute, or in `~/`) or a project such as `example.org/team/project`",
             "c.toml:10: `sessions.disabled_projects`: `` must be a folder (absolute, or in `~/`) or a project such as `example.org/team/project`",
             "c.toml:11: `sessions.claude` must be `true` or `false`, not a section",
-            "c.toml:13: `model.backend` must be `offline`, not `openai` | this version of memrev has no other back end",
+            "c.toml:13: `model.backend` must be `offline`, `codex`, `claude` or `command`, not `openai`",
             "c.toml:14: `model.calls_per_day_max` has too many digits | it may be 1 to 1000000",
         ],
     );
@@ -442,7 +442,7 @@ fn key_schema(key: &Key) -> Value {
         }
         Field::Choice { words, .. } => json!({ "enum": words }),
         Field::Text(_) => json!({ "type": "string", "minLength": 1 }),
-        Field::Folders(_) | Field::Projects(_) => {
+        Field::Words(_) | Field::Folders(_) | Field::Projects(_) => {
             json!({ "type": "array", "items": { "type": "string", "minLength": 1 } })
         }
     };

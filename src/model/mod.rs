@@ -26,6 +26,8 @@ use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::Withheld;
 use crate::sys::fs::FsError;
 
+pub(crate) mod command;
+mod finish;
 pub(crate) mod offline;
 pub(crate) mod protocol;
 pub(crate) mod replay;

@@ -31,6 +31,77 @@ pub(crate) struct Environment {
     pub(crate) replay: Option<PathBuf>,
     /// `$MEMREV_LOG`: `debug`, `info`, …
     pub(crate) log: Option<String>,
+    /// What programs that we start may be given of it.
+    pub(crate) variables: Variables,
+}
+
+/// The whole environment. It may hold keys: nothing of it is ever shown.
+#[derive(Clone, Default)]
+pub(crate) struct Variables(BTreeMap<OsString, OsString>);
+
+impl std::fmt::Debug for Variables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Variables({})", self.0.len())
+    }
+}
+
+/// What a program needs to find itself, its login, the network and the
+/// person's language. Names that end in `*` are beginnings.
+const PASSED_ON: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "TZ",
+    "XDG_*",
+    // The system's store of passwords.
+    "DBUS_SESSION_BUS_ADDRESS",
+    "CODEX_HOME",
+    "CLAUDE_CONFIG_DIR",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "NODE_EXTRA_CA_CERTS",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+    "NO_PROXY",
+    "http_proxy",
+    "https_proxy",
+    "all_proxy",
+    "no_proxy",
+    "SYSTEMROOT",
+];
+
+impl Variables {
+    /// The environment of a program: the usual names, those of `more`, and of
+    /// `PATH` the absolute folders.
+    pub(crate) fn for_program(&self, more: &[String]) -> Vec<(OsString, OsString)> {
+        let is_usual = |name: &str| {
+            PASSED_ON.iter().any(|usual| match usual.strip_suffix('*') {
+                Some(beginning) => name.starts_with(beginning),
+                None => name == *usual,
+            })
+        };
+        let passed = (self.0.iter()).filter(|(name, _)| {
+            (name.to_str()).is_some_and(|name| is_usual(name) || more.iter().any(|it| it == name))
+        });
+        let mut passed: Vec<_> = passed
+            .map(|(name, value)| (name.clone(), value.clone()))
+            .collect();
+        let path = self.search_path().map(std::env::split_paths);
+        let path = path.map(|folders| folders.filter(|folder| folder.is_absolute()));
+        // Folders of a `PATH` have no separator in them.
+        if let Some(Ok(path)) = path.map(std::env::join_paths) {
+            passed.push(("PATH".into(), path));
+        }
+        passed
+    }
+
+    pub(crate) fn search_path(&self) -> Option<&OsString> {
+        self.0.get(&OsString::from("PATH"))
+    }
 }
 
 /// Why the environment cannot be used.
@@ -82,6 +153,7 @@ impl Environment {
             home,
             user_home,
             current_dir,
+            variables: Variables(variables.clone()),
         })
     }
 
@@ -98,7 +170,33 @@ impl Environment {
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::Environment;
+    use super::{Environment, Variables};
+
+    #[test]
+    fn a_program_is_given_the_usual_variables_and_those_that_are_named() {
+        let all = [
+            ("PATH", "/usr/bin:.:tools:/bin"),
+            ("HOME", "/home/ada"),
+            ("LC_TIME", "de_DE"),
+            ("AWS_SECRET_ACCESS_KEY", "x"),
+            ("MY_KEY", "y"),
+            ("MEMREV_HOME", "/m"),
+        ];
+        let all = all.map(|(name, value)| (name.into(), value.into()));
+        let passed = Variables(all.into()).for_program(&["MY_KEY".to_owned()]);
+        let passed: Vec<String> = (passed.iter())
+            .map(|(name, value)| format!("{}={}", name.display(), value.display()))
+            .collect();
+        assert_eq!(
+            passed,
+            [
+                "HOME=/home/ada",
+                "LC_TIME=de_DE",
+                "MY_KEY=y",
+                "PATH=/usr/bin:/bin"
+            ]
+        );
+    }
 
     #[test]
     fn folders_follow_their_variables_and_are_absolute() {

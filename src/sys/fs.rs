@@ -320,6 +320,21 @@ pub(crate) fn is_executable(path: &Path) -> bool {
     false
 }
 
+/// Whether anybody may execute what is there, through links; where there is no
+/// such bit, whether it is a file.
+pub(crate) fn can_execute(path: &Path) -> bool {
+    let Ok(metadata) = std::fs::metadata(path) else {
+        return false;
+    };
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        metadata.permissions().mode() & 0o111 != 0
+    }
+    #[cfg(not(unix))]
+    metadata.is_file()
+}
+
 /// When a folder's list of names last changed; `None` when there is no such
 /// folder.
 pub(crate) fn folder_modified(path: &Path) -> Option<Timestamp> {

@@ -6,6 +6,7 @@ use crate::domain::id::RunId;
 use crate::domain::time::Timestamp;
 
 /// A source of ids, tokens and salts.
+#[derive(Debug)]
 pub(crate) struct Ids {
     seed: Option<[u8; 32]>,
     drawn: AtomicU64,

@@ -52,6 +52,11 @@ impl ProcessIdentity {
     }
 }
 
+/// Whether a process of this number may be there; `true` where nobody tells.
+pub(crate) fn may_exist(pid: u32) -> bool {
+    exists(pid)
+}
+
 impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.pid, self.started_ticks, self.boot_id)

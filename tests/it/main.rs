@@ -13,6 +13,7 @@ mod layers;
 mod notes;
 mod output;
 mod pass;
+mod programs;
 mod races;
 mod replay;
 mod reset;
