@@ -227,7 +227,7 @@ fn put_merged(
 /// Whether `edit` shows no trace of what was done from `old` to `new`: no
 /// line that was added, and at least half of those that were removed. (Half,
 /// because the person may have changed the others.)
-fn is_made_on_old(old: &[u8], new: &[u8], edit: &[u8]) -> bool {
+pub(super) fn is_made_on_old(old: &[u8], new: &[u8], edit: &[u8]) -> bool {
     let lines = |text: &'_ [u8]| -> BTreeSet<Vec<u8>> {
         let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let lines = lines.filter(|line| !line.is_empty());

@@ -60,6 +60,7 @@ mod readiness;
 mod record;
 mod recover;
 mod reflog;
+mod stale;
 #[cfg(test)]
 mod tests;
 

@@ -8,7 +8,8 @@
 //! 4. per file a rename: the new version and the old one change places in
 //!    one instant, so that an edit made a moment before is in our hands
 //! 5. the index, only the published paths; one flush
-//! 6. the record moves to the displaced versions
+//! 6. what a person's `git` took up of the half old folder is put back (see
+//!    `stale`); the record moves to the displaced versions
 //! 7. what was displaced and is not the old version is an edit that came
 //!    late: it is merged into the work tree, on the version it was made on
 //!
@@ -244,6 +245,9 @@ impl Store {
         point("publish.index_written");
         self.flush_places(record, &folders)?;
         point("publish.all_flushed");
+        self.put_back(record)?;
+        self.mark_stash(record, &folders)?;
+        point("publish.stale_put_back");
         swap::move_over(&self.record_file(), &folders.displaced.join("record"))?;
         point("publish.record_removed");
         fs::remove_all(&folders.incoming)?;
@@ -382,7 +386,7 @@ impl Store {
 
     /// Removes the folders above a removed file that hold nothing any more,
     /// but not those of the layout, where people and agents drop files.
-    fn remove_empty_folders(&self, path: &TreePath) -> Result<(), StoreError> {
+    pub(super) fn remove_empty_folders(&self, path: &TreePath) -> Result<(), StoreError> {
         let mut above = path.as_str();
         while let Some((folder, _)) = above.rsplit_once('/') {
             let is_layout = !folder.contains('/') || folder.starts_with("extensions/");

@@ -14,13 +14,11 @@ use crate::store::error::StoreError;
 use crate::store::late::LATE_SECONDS;
 use crate::store::publish::{Found, RunFolders};
 use crate::store::record::Record;
+use crate::store::stale::Standing;
 use crate::store::{Blob, Recovery, Store, StoreLock, commit, locks};
 use crate::sys::fs;
 use crate::sys::stop::point;
 use crate::sys::swap;
-
-/// How far back main is searched for an interrupted publication.
-const COMMITS_MAX: usize = 10_000;
 
 const LATE: Duration = Duration::from_secs(LATE_SECONDS);
 
@@ -140,29 +138,17 @@ impl Store {
         Ok(kept)
     }
 
-    /// Whether the publication's commit is main's or behind it.
-    fn is_in_main(&self, main: ObjectId, record: &Record) -> Result<bool, StoreError> {
-        for commit in self.history(main).take(COMMITS_MAX) {
-            let commit = commit?;
-            if commit.id == record.new {
-                return Ok(true);
-            }
-            if commit.id == record.old {
-                return Ok(false);
-            }
-        }
-        Ok(false)
-    }
-
     /// A person may have committed on top before we came. What they committed
-    /// stands: only files that main has as published are put in place.
+    /// stands: only files that main has as published, or stale, are put in
+    /// place.
     fn overruled(&self, record: &Record, main: ObjectId) -> Result<BTreeSet<usize>, StoreError> {
-        if main == record.new {
-            return Ok(BTreeSet::new());
-        }
-        let files = self.snapshot(main)?.files;
-        let recorded = record.files.iter().enumerate();
-        let overruled = recorded.filter(|(_, file)| files.get(&file.path).copied() != file.new);
+        let paths: Vec<&TreePath> = record.files.iter().map(|file| &file.path).collect();
+        let files = self.versions_at(&self.repository(), main, &paths)?;
+        let standings = self.standings(&self.writer(), record, main)?;
+        let overruled = standings.into_iter().enumerate().filter(|(number, it)| {
+            let new = record.files[*number].new;
+            matches!(it.1, Standing::Stands) && files.get(&it.0).copied() != new
+        });
         Ok(overruled.map(|(number, _)| number).collect())
     }
 
@@ -191,9 +177,11 @@ impl Store {
             if let Some(record) = record {
                 let late_edits = &mut recovery.late_edits;
                 late_edits.extend(self.settle_displaced(&record, &folders)?);
+                late_edits.extend(self.settle_stash(&record, &folders)?);
                 late_edits.extend(self.settle_stale_saves(&record, &folders)?);
                 point("recover.run_settled");
-                if self.age(&file).is_none_or(|age| age < LATE) {
+                let is_young = self.age(&file).is_none_or(|age| age < LATE);
+                if is_young || self.holds_stash(&folders)? {
                     continue;
                 }
             }

@@ -158,3 +158,42 @@ fn an_edit_of_the_same_lines_wins_and_the_attempt_is_kept() {
     }
     assert_has_both(&sandbox);
 }
+
+/// `git` in the moment in which main has moved and the files have not.
+const IN_THE_WINDOW: [&[&[&str]]; 3] = [
+    &[&["commit", "-q", "-a", "-m", "by hand"]],
+    &[&["add", "-A"], &["commit", "-q", "-m", "by hand"]],
+    &[&["stash", "-q", "-u"]],
+];
+
+#[test]
+fn git_in_the_middle_of_a_publication_withholds_nothing() {
+    for commands in IN_THE_WINDOW {
+        let mut sandbox = with_news();
+        let frozen = sandbox.freeze_at("publish.main_moved", &["run"]);
+        for command in commands {
+            sandbox.git(command);
+        }
+        frozen.resume().success();
+        if commands[0][0] == "stash" {
+            sandbox.git(&["stash", "pop", "-q"]);
+        }
+        for minute in ["05", "10"] {
+            let now = format!("2026-03-10T12:{minute}:00Z");
+            sandbox.at(&now).run(&["run"]).success();
+        }
+        for file in ["MEMORY.md", "memory_summary.md"] {
+            let text = sandbox.read(file);
+            for line in ["Never rename a column by yourself", "Always use tabs"] {
+                assert!(text.contains(line), "{commands:?} {file}:\n{text}");
+            }
+        }
+        assert_eq!(
+            sandbox.names("withheld"),
+            <[String; 0]>::default(),
+            "{commands:?}"
+        );
+        assert_eq!(sandbox.names("memories/rollout_summaries").len(), 2);
+        sandbox.assert_sound();
+    }
+}

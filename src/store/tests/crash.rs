@@ -37,7 +37,8 @@ pub(super) fn be_the_victim(home: &Path) {
         run: &super::run("r1"),
         expected_head: store.head().unwrap(),
         changes: tree_changes(&NEW),
-        message: CommitMessage::new(CommitKind::Baseline, super::redacted("baseline: test")),
+        message: CommitMessage::new(CommitKind::Baseline, super::redacted("baseline: test"))
+            .run(super::run("r1")),
         author: Author::memrev(),
     };
     store.publish(&lock, &publication, super::NOW).unwrap();
@@ -227,11 +228,84 @@ fn what_a_person_committed_on_top_before_recovery_stands() {
     victim(&folder, TEST, "kill:publish.main_moved")
         .wait()
         .unwrap();
-    // They see stale files and commit one of them as they are.
-    folder.git(&["add", "memory_summary.md"]);
+    folder.write("memory_summary.md", "v1\nmine\n");
     folder.git(&["commit", "-qm", "by hand", "--", "memory_summary.md"]);
     folder.store.recover(&folder.lock()).unwrap();
     assert_eq!(folder.read("MEMORY.md").unwrap(), "one\n2\n3\n4\n5\n");
-    assert_eq!(folder.read("memory_summary.md").unwrap(), "v1\nold\n");
+    assert_eq!(folder.read("memory_summary.md").unwrap(), "v1\nmine\n");
+    folder.assert_in_order();
+    assert_eq!(folder.git(&["log", "-1", "--format=%s"]), "by hand");
+}
+
+/// What a person's `git` in the middle of a publication says, in words for
+/// `git`, each a command.
+#[cfg(target_os = "linux")]
+const IN_THE_WINDOW: [&[&[&str]]; 5] = [
+    &[&["commit", "-q", "-a", "-m", "by hand"]],
+    &[&["add", "-A"], &["commit", "-q", "-m", "by hand"]],
+    &[&["commit", "-q", "-a", "--amend", "--no-edit"]],
+    &[
+        &["commit", "-q", "-a", "-m", "by hand"],
+        &["commit", "-q", "--allow-empty", "-m", "again"],
+    ],
+    &[&["stash", "-q"]],
+];
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_git_took_up_of_a_half_old_folder_is_put_back() {
+    for commands in IN_THE_WINDOW {
+        for point in [
+            "publish.main_moved",
+            "publish.file_moved",
+            "publish.files_moved",
+        ] {
+            for is_killed in [false, true] {
+                let meddle = |folder: &Folder| {
+                    for command in commands.iter().copied() {
+                        // There may be nothing to commit or to stash.
+                        super::run_git(folder.store.folder(), command, &[]).ok();
+                    }
+                };
+                let folder = if is_killed {
+                    let folder = Folder::with(&OLD);
+                    let stop = format!("kill:{point}");
+                    victim(&folder, TEST, &stop).wait().unwrap();
+                    meddle(&folder);
+                    folder
+                } else {
+                    edit_at(point, meddle)
+                };
+                folder.store.recover(&folder.lock()).unwrap();
+                let case = format!("{commands:?} {point} {is_killed}");
+                assert!(is_new(&folder), "{case}");
+                if commands[0][0] == "stash" {
+                    // Nothing to stash when all files were in place.
+                    let list = folder.git(&["stash", "list"]);
+                    if !list.is_empty() {
+                        folder.git(&["stash", "pop", "-q"]);
+                        folder.store.recover(&folder.lock()).unwrap();
+                        assert!(is_new(&folder), "{case}: popped");
+                    }
+                    folder.git(&["reset", "-q"]);
+                }
+                assert_eq!(folder.changes(), <[&str; 0]>::default(), "{case}");
+                folder.assert_in_order();
+            }
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_person_changed_in_a_stale_commit_is_kept() {
+    let folder = edit_at("publish.main_moved", |folder| {
+        folder.write("MEMORY.md", "1\n2\n3\n4\nfive\n");
+        folder.write("keep.md", "kept\n");
+        folder.git(&["commit", "-q", "-a", "-m", "by hand"]);
+    });
+    assert_eq!(folder.read("MEMORY.md").unwrap(), "one\n2\n3\n4\nfive\n");
+    assert_eq!(folder.read("keep.md").unwrap(), "kept\n");
+    assert_eq!(folder.read("memory_summary.md").unwrap(), "v1\nnew\n");
     folder.assert_in_order();
 }

@@ -186,6 +186,16 @@ fn git_in(folder: &Path, arguments: &[&str]) -> String {
 
 #[track_caller]
 fn git_with(folder: &Path, arguments: &[&str], environment: &[(&str, &OsStr)]) -> String {
+    let said = run_git(folder, arguments, environment);
+    said.unwrap_or_else(|said| panic!("git {arguments:?}: {said}"))
+}
+
+/// What `git` says, with success or without.
+fn run_git(
+    folder: &Path,
+    arguments: &[&str],
+    environment: &[(&str, &OsStr)],
+) -> Result<String, String> {
     let mut command = Command::new("git");
     command
         .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.org"])
@@ -196,13 +206,10 @@ fn git_with(folder: &Path, arguments: &[&str], environment: &[(&str, &OsStr)]) -
         .env("HOME", folder.parent().unwrap_or(folder))
         .envs(environment.iter().copied());
     let output = command.output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned();
-    let complaints = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "git {arguments:?}: {text} {complaints}"
-    );
-    text
+    let text = String::from_utf8_lossy(&output.stdout);
+    let text = text.trim_end().to_owned();
+    if output.status.success() {
+        return Ok(text);
+    }
+    Err(text + &String::from_utf8_lossy(&output.stderr))
 }
