@@ -31,6 +31,7 @@ mod finish;
 pub(crate) mod offline;
 pub(crate) mod protocol;
 pub(crate) mod replay;
+pub(crate) mod worker;
 
 /// What can answer a request.
 pub(crate) trait Model: Send + Sync {

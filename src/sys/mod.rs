@@ -9,6 +9,7 @@
 )]
 
 pub(crate) mod clock;
+pub(crate) mod confined;
 pub(crate) mod env;
 pub(crate) mod fs;
 pub(crate) mod home;

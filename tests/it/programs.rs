@@ -68,8 +68,15 @@ cp \"$MEMREV_SCHEMA\" \"$OUT/schema\"
     let folder = lines.next().unwrap();
     assert!(folder.contains("/staging/call-"), "{folder}");
     assert!(seen.contains("MEMREV_WORKER=1"), "{seen}");
-    assert!(!seen.contains("MY_SECRET") && !seen.contains("MEMREV_HOME"), "{seen}");
-    assert_eq!(sandbox.names("staging"), [""; 0], "the folders of the call are gone");
+    assert!(
+        !seen.contains("MY_SECRET") && !seen.contains("MEMREV_HOME"),
+        "{seen}"
+    );
+    assert_eq!(
+        sandbox.names("staging"),
+        [""; 0],
+        "the folders of the call are gone"
+    );
 
     let name = &sandbox.names("memories/rollout_summaries")[0];
     let recap = sandbox.read(&format!("rollout_summaries/{name}"));
