@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod context;
+mod pass_json;
 mod pass_report;
 mod programs;
 mod report;

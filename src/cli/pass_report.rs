@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-
-use serde::Serialize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cli::context::{Context, store_failure, versions};
+use crate::cli::pass_json::pass_json;
 use crate::cli::report::{Class, Failure, Printer, counted};
 use crate::config::Config;
 use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
-use crate::domain::id::ThreadId;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
 use crate::ledger::ExtractionClaim;
@@ -20,75 +19,9 @@ use crate::service::pass::{
     self, PassError, PassParts, PassReport, Progress, Stages, VersionReport,
 };
 use crate::service::quota::Refusal;
-use crate::service::status::with_sources;
-use crate::store::message::ChangeKind;
+use crate::service::with_sources;
+use crate::sys::interrupt::Interrupt;
 use crate::sys::lock::LockError;
-
-#[derive(Serialize)]
-struct PassJson {
-    outcome: &'static str,
-    sessions: usize,
-    unreadable: Vec<String>,
-    refusal: Option<String>,
-    versions: Vec<VersionJson>,
-}
-
-#[derive(Serialize)]
-struct VersionJson {
-    version: &'static str,
-    pruned: Vec<String>,
-    extracted: Vec<ExtractedJson>,
-    left_out: BTreeMap<&'static str, usize>,
-    consolidation: Option<ConsolidationJson>,
-}
-
-#[derive(Serialize)]
-struct ExtractedJson {
-    thread_id: String,
-    outcome: &'static str,
-    detail: Option<String>,
-    recap: Option<String>,
-    reading: ReadingJson,
-    calls: u64,
-    tokens_in: u64,
-    tokens_out: u64,
-}
-
-/// `read + ignored + damaged = records`.
-#[derive(Serialize)]
-struct ReadingJson {
-    records: u64,
-    read: u64,
-    ignored: BTreeMap<String, u64>,
-    damaged: u64,
-    blank_lines: u64,
-    glued_lines: u64,
-    unfinished_line: bool,
-}
-
-#[derive(Serialize)]
-struct ConsolidationJson {
-    outcome: &'static str,
-    run: String,
-    baseline: Option<String>,
-    edit: Option<String>,
-    attempt: Option<String>,
-    until: Option<String>,
-    error: Option<&'static str>,
-    recovered: bool,
-    inputs: usize,
-    outputs: Vec<OutputJson>,
-    complaints: Vec<String>,
-    left_alone: Vec<String>,
-    unmatched_notes: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct OutputJson {
-    path: String,
-    lines_added: usize,
-    lines_removed: usize,
-}
 
 /// Runs one pass over the configured versions and reports it.
 pub(crate) fn run_and_report(
@@ -100,7 +33,9 @@ pub(crate) fn run_and_report(
 ) -> Result<(), Failure> {
     let model = context.extract_model(config)?;
     let consolidation_model = context.consolidation_model(config)?;
-    let progress = |progress: Progress<'_>| show(&context.printer, progress);
+    let interrupt = Interrupt::listen().unwrap_or_default();
+    let ended = Ended::default();
+    let progress = |progress: Progress<'_>| show(&context.printer, &ended, progress);
     let parts = PassParts {
         home: &context.home,
         config,
@@ -111,9 +46,11 @@ pub(crate) fn run_and_report(
         ids: &context.ids,
         person: &context.person(),
         stages,
+        is_cancelled: &|| interrupt.is_asked(),
         progress: &progress,
     };
     let report = pass::run(&parts, &versions(config), request).map_err(|error| failure(&error))?;
+    context.printer.progress_end();
     if as_json {
         context.printer.json(&pass_json(&report))?;
     } else {
@@ -141,11 +78,22 @@ fn failure(error: &PassError) -> Failure {
     }
 }
 
-fn show(printer: &Printer, progress: Progress<'_>) {
+/// How many of how many sessions have ended.
+#[derive(Default)]
+struct Ended {
+    count: AtomicUsize,
+    total: AtomicUsize,
+}
+
+fn show(printer: &Printer, ended: &Ended, progress: Progress<'_>) {
     match progress {
         Progress::Extracting { total: 0 } => {}
-        Progress::Consolidating { version } => tracing::info!("{version}: consolidating"),
+        Progress::Consolidating { version } => {
+            printer.progress(format!("{version}: consolidating"));
+        }
         Progress::Extracting { total } => {
+            ended.count.store(0, Ordering::Relaxed);
+            ended.total.store(total, Ordering::Relaxed);
             printer.say(format!("extracting {}", counted(total, "session")));
         }
         Progress::Extracted { report } => {
@@ -160,6 +108,12 @@ fn show(printer: &Printer, progress: Progress<'_>) {
             if let Some(detail) = trouble(report) {
                 printer.warn(format!("session {}: {detail}", report.thread_id));
             }
+            let count = ended.count.fetch_add(1, Ordering::Relaxed) + 1;
+            let total = ended.total.load(Ordering::Relaxed);
+            printer.progress(format!(
+                "{count} of {} extracted",
+                counted(total, "session")
+            ));
         }
     }
 }
@@ -192,7 +146,7 @@ fn print(context: &Context, report: &PassReport, stages: Stages) {
     }
 }
 
-fn is_nothing(report: &PassReport) -> bool {
+pub(crate) fn is_nothing(report: &PassReport) -> bool {
     let did_nothing = |version: &VersionReport| {
         let consolidated = version.consolidated.as_ref();
         version.extracted.is_empty()
@@ -286,33 +240,19 @@ fn print_version(printer: &Printer, version: &VersionReport) {
     }
 }
 
-/// One word for how a session ended, for `--json`.
-fn label(report: &SessionReport) -> &'static str {
-    use extract_run::Outcome as Ended;
-    match &report.outcome {
-        Ended::Stored { .. } => "stored",
-        Ended::NothingToKeep { .. } => "nothing_to_keep",
-        Ended::NotNewer => "not_newer",
-        Ended::NotClaimed(_) => "not_claimed",
-        Ended::Ours => "ours",
-        Ended::Polluted => "polluted",
-        Ended::NotTried(_) => "not_tried",
-        Ended::LeaseLost => "lease_lost",
-        Ended::Failed(_) => "failed",
-    }
-}
-
 /// What a person should hear about a session that did not end well.
-fn trouble(report: &SessionReport) -> Option<String> {
-    use extract_run::Outcome as Ended;
+pub(crate) fn trouble(report: &SessionReport) -> Option<String> {
+    use extract_run::Outcome as End;
     if let Some(problem) = &report.ledger_problem {
         return Some(with_sources(problem));
     }
     match &report.outcome {
-        Ended::Failed(failure) => Some(with_sources(failure)),
-        Ended::NotClaimed(claim) => claim_words(claim),
-        Ended::LeaseLost => Some("its lease ran out and another process took it".to_owned()),
-        Ended::NotTried(halt) => Some(halt_words(*halt)),
+        End::Failed(failure) => Some(with_sources(failure)),
+        End::NotClaimed(claim) => claim_words(claim),
+        End::LeaseLost => Some("its lease ran out and another process took it".to_owned()),
+        // Said once, for the whole pass.
+        End::NotTried(extract_run::Halt::Cancelled) => None,
+        End::NotTried(halt) => Some(halt_words(*halt)),
         _ => None,
     }
 }
@@ -412,7 +352,10 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
                 .map_or("another process".to_owned(), ToString::to_string);
             printer.line(format!("{name}: {holder} is consolidating"));
         }
-        Outcome::FailedBefore { .. } | Outcome::FailedAfter { .. } | Outcome::Parked { .. } => {
+        Outcome::FailedBefore { .. }
+        | Outcome::FailedAfter { .. }
+        | Outcome::Parked { .. }
+        | Outcome::Stopped => {
             for complaint in &report.complaints {
                 printer.warn(format!("[{}] {}", complaint.code, complaint.words));
             }
@@ -433,6 +376,10 @@ fn revert_words(seen: &RevertSeen) -> String {
 
 /// The exit of a pass that was carried through: busy and failed ones say so.
 fn verdict(report: &PassReport) -> Result<(), Failure> {
+    if report.was_stopped {
+        return Err(Failure::new(Class::Stopped, "the pass was stopped")
+            .cause("what it had done is done; everything else waits for the next pass"));
+    }
     for version in &report.versions {
         let Some(consolidated) = &version.consolidated else {
             continue;
@@ -471,13 +418,16 @@ fn verdict(report: &PassReport) -> Result<(), Failure> {
             Outcome::FailedBefore { error } => return Err(failed("did not begin", *error)),
             Outcome::FailedAfter { error } => return Err(failed("was refused", *error)),
             Outcome::Parked { error } => return Err(failed("waits for your word", *error)),
-            Outcome::Done { .. } | Outcome::NothingToDo | Outcome::Deferred { .. } => {}
+            Outcome::Done { .. }
+            | Outcome::NothingToDo
+            | Outcome::Deferred { .. }
+            | Outcome::Stopped => {}
         }
     }
     Ok(())
 }
 
-fn refusal_words(refusal: &Refusal) -> String {
+pub(crate) fn refusal_words(refusal: &Refusal) -> String {
     match refusal {
         Refusal::Reached => "the rate limit is reached".to_owned(),
         Refusal::TooLittleLeft {
@@ -487,105 +437,5 @@ fn refusal_words(refusal: &Refusal) -> String {
             "{used_percent} % of the quota is used, {remaining_percent_min} % are to be left \
              (`memories.min_rate_limit_remaining_percent`)"
         ),
-    }
-}
-
-fn pass_json(report: &PassReport) -> PassJson {
-    PassJson {
-        outcome: match () {
-            () if report.refusal.is_some() => "refused_quota",
-            () if is_nothing(report) => "nothing_to_do",
-            () => "done",
-        },
-        sessions: report.sessions,
-        unreadable: report.unreadable.clone(),
-        refusal: report.refusal.as_ref().map(refusal_words),
-        versions: report.versions.iter().map(version_json).collect(),
-    }
-}
-
-fn version_json(version: &VersionReport) -> VersionJson {
-    let mut left_out: BTreeMap<&'static str, usize> = BTreeMap::new();
-    for (_, reason) in &version.left_out {
-        *left_out.entry(reason.code()).or_default() += 1;
-    }
-    VersionJson {
-        version: version.version.label(),
-        pruned: version.pruned.iter().map(ThreadId::to_string).collect(),
-        extracted: version.extracted.iter().map(extracted_json).collect(),
-        left_out,
-        consolidation: version.consolidated.as_ref().map(consolidation_json),
-    }
-}
-
-fn extracted_json(report: &SessionReport) -> ExtractedJson {
-    ExtractedJson {
-        thread_id: report.thread_id.to_string(),
-        outcome: label(report),
-        detail: trouble(report),
-        reading: ReadingJson {
-            records: report.reading.records,
-            read: report.reading.read,
-            ignored: report.reading.ignored.clone(),
-            damaged: report.reading.damaged,
-            blank_lines: report.reading.blank_lines,
-            glued_lines: report.reading.glued_lines,
-            unfinished_line: report.reading.unfinished_line,
-        },
-        calls: report.tokens.calls,
-        tokens_in: report.tokens.input,
-        tokens_out: report.tokens.output,
-        recap: match &report.outcome {
-            extract_run::Outcome::Stored { path } => Some(path.display().to_string()),
-            _ => None,
-        },
-    }
-}
-
-fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
-    let (outcome, error) = match &report.outcome {
-        Outcome::Done { .. } => ("done", None),
-        Outcome::NothingToDo => ("nothing_to_do", None),
-        Outcome::Deferred { .. } => ("deferred", None),
-        Outcome::Busy { .. } => ("busy", None),
-        Outcome::FailedBefore { error } => ("failed_before", Some(error.label())),
-        Outcome::FailedAfter { error } => ("failed_after", Some(error.label())),
-        Outcome::Parked { error } => ("parked", Some(error.label())),
-    };
-    ConsolidationJson {
-        outcome,
-        run: report.run.to_string(),
-        baseline: match &report.outcome {
-            Outcome::Done { baseline } => Some(baseline.to_string()),
-            _ => None,
-        },
-        edit: report.edit.map(|edit| edit.to_string()),
-        attempt: report.attempt.map(|attempt| attempt.to_string()),
-        until: match &report.outcome {
-            Outcome::Deferred { until } => Some(until.to_string()),
-            _ => None,
-        },
-        error,
-        recovered: report.recovered,
-        inputs: report.inputs.len(),
-        outputs: (report.outputs.iter())
-            .filter(|output| output.kind != ChangeKind::Deleted || 0 < output.lines_removed)
-            .map(|output| OutputJson {
-                path: output.path.to_string(),
-                lines_added: output.lines_added,
-                lines_removed: output.lines_removed,
-            })
-            .collect(),
-        complaints: (report.complaints.iter())
-            .map(|complaint| format!("[{}] {}", complaint.code, complaint.words))
-            .collect(),
-        left_alone: (report.left_files.iter())
-            .map(|left| format!("{}: {}", left.path, left.reason))
-            .collect(),
-        unmatched_notes: report
-            .unmatched_notes
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
     }
 }

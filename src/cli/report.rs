@@ -1,11 +1,13 @@
 //! Words for a person: results to stdout, talk to stderr, exit codes.
 
 use std::fmt::{self, Write as _};
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 
+use crate::service::causes;
+use crate::sys::interrupt;
 use crate::text::terminal;
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -25,6 +27,8 @@ pub(crate) enum Class {
     Model,
     /// An invariant broke.
     Bug,
+    /// A signal asked us to stop.
+    Stopped,
 }
 
 impl Class {
@@ -35,6 +39,7 @@ impl Class {
             Self::Busy => 3,
             Self::Model => 4,
             Self::Bug => 70,
+            Self::Stopped => interrupt::EXIT_CODE,
         }
     }
 }
@@ -42,7 +47,7 @@ impl Class {
 /// The table of exit codes, for `--help`.
 pub(crate) const EXIT_CODES: &str = "\
 Exit codes: 0 done, nothing to do or deferred; 1 refused, you can fix it; 2 usage;
-3 busy, try later; 4 model; 70 a bug in memrev";
+3 busy, try later; 4 model; 70 a bug in memrev; 130 stopped by a signal";
 
 /// Why a command did not do what was asked, ready to be shown.
 #[derive(Debug)]
@@ -66,13 +71,10 @@ impl Failure {
 
     /// The message and causes of an error and all its sources.
     pub(crate) fn of(class: Class, error: &dyn std::error::Error) -> Self {
-        let mut failure = Self::new(class, error.to_string());
-        let mut source = error.source();
-        while let Some(cause) = source {
-            failure.causes.push(cause.to_string());
-            source = cause.source();
+        Self {
+            causes: causes(error),
+            ..Self::new(class, error.to_string())
         }
-        failure
     }
 
     pub(crate) fn refused(error: &dyn std::error::Error) -> Self {
@@ -149,19 +151,44 @@ impl Printer {
 
     /// Something the person should know while the command goes on.
     pub(crate) fn say(&self, text: impl AsRef<str>) {
-        writeln!(anstream::stderr(), "{}", terminal::safe(text.as_ref())).ok();
+        let text = terminal::safe(text.as_ref());
+        writeln!(anstream::stderr(), "{}{text}", line_start()).ok();
+    }
+
+    /// What is going on, on a terminal; the next words take its place.
+    pub(crate) fn progress(&self, text: impl AsRef<str>) {
+        if std::io::stderr().is_terminal() {
+            let text = terminal::safe(text.as_ref());
+            write!(anstream::stderr(), "{}{text}", line_start()).ok();
+            anstream::stderr().flush().ok();
+        }
+    }
+
+    /// Takes the last [`Printer::progress`] away, before data is printed.
+    pub(crate) fn progress_end(&self) {
+        write!(anstream::stderr(), "{}", line_start()).ok();
     }
 
     /// Something odd that did not stop the command.
     pub(crate) fn warn(&self, text: impl AsRef<str>) {
         let text = terminal::safe(text.as_ref());
-        writeln!(anstream::stderr(), "{WARNING}warning:{WARNING:#} {text}").ok();
+        writeln!(
+            anstream::stderr(),
+            "{}{WARNING}warning:{WARNING:#} {text}",
+            line_start()
+        )
+        .ok();
     }
 
     /// One next step.
     pub(crate) fn hint(&self, text: impl AsRef<str>) {
         let text = terminal::safe(text.as_ref());
-        writeln!(anstream::stderr(), "{HINT}hint:{HINT:#} {text}").ok();
+        writeln!(
+            anstream::stderr(),
+            "{}{HINT}hint:{HINT:#} {text}",
+            line_start()
+        )
+        .ok();
     }
 
     /// The end of the program.
@@ -169,10 +196,20 @@ impl Printer {
         match outcome {
             Ok(()) => ExitCode::SUCCESS,
             Err(failure) => {
-                write!(anstream::stderr(), "{failure}").ok();
+                write!(anstream::stderr(), "{}{failure}", line_start()).ok();
                 ExitCode::from(failure.class().exit_code())
             }
         }
+    }
+}
+
+/// Where a line of talk begins: on a terminal it takes the place of what told
+/// of the progress.
+fn line_start() -> &'static str {
+    if std::io::stderr().is_terminal() {
+        "\r\x1b[K"
+    } else {
+        ""
     }
 }
 

@@ -186,6 +186,7 @@ pub(crate) struct Workshop<'a> {
     pub(crate) prompt: Redacted,
     pub(crate) model: &'a dyn Model,
     pub(crate) clock: &'a dyn Clock,
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// The prompt of a worker in `staging`: ours, or the person's own template.
@@ -274,7 +275,7 @@ fn call(
             meter,
         })
     };
-    worker::drive(shop.clock, rhythm, ask, renew)
+    worker::drive(shop.clock, rhythm, shop.is_cancelled, ask, renew)
 }
 
 fn look(

@@ -112,6 +112,9 @@ pub(crate) struct Parts<'a> {
     /// The author of edit commits.
     pub(crate) person: &'a Author,
     pub(crate) policy: &'a Policy,
+    /// A person wants to stop: asked before the worker, while it works, and
+    /// before anything is published.
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// One consolidation of one version.
@@ -141,6 +144,8 @@ pub(crate) enum Outcome {
     FailedAfter { error: JobError },
     /// There was an attempt that waits for a person's word.
     Parked { error: JobError },
+    /// A person asked this process to stop. Inputs stay pending.
+    Stopped,
 }
 
 /// An input that the next baseline consumes, or this one did.

@@ -78,6 +78,7 @@ pub(crate) fn run(
         clock: parts.clock,
         person: parts.person,
         ids: parts.ids,
+        is_cancelled: parts.is_cancelled,
     };
     let mut books = Books {
         ledger: &mut *parts.ledger,
@@ -129,6 +130,14 @@ impl Ended {
         Self {
             outcome: Outcome::Busy { holder: None },
             mark: None,
+        }
+    }
+
+    /// A person wants to stop: no failure of the job, so nothing waits longer.
+    const fn stopped() -> Self {
+        Self {
+            outcome: Outcome::Stopped,
+            mark: Some(ConsolidationEnd::Released),
         }
     }
 
@@ -217,6 +226,7 @@ struct Pass<'a> {
     clock: &'a dyn Clock,
     person: &'a Author,
     ids: &'a Ids,
+    is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// What step 2 found.
@@ -248,6 +258,9 @@ impl Pass<'_> {
         if survey.is_idle() {
             self.remember_idle(&prepared, &survey)?;
             return Ok(nothing_to_do(books, Some(&survey)));
+        }
+        if (self.is_cancelled)() {
+            return Ok(Ended::stopped());
         }
         self.produce(&prepared, &survey, &past, books, report)
     }
@@ -392,6 +405,10 @@ impl Pass<'_> {
         let attempt = match worked {
             Worked::Judged(attempt) => attempt,
             Worked::LeaseLost => return Ok(Ended::lost()),
+            Worked::Failed { tokens, .. } if (self.is_cancelled)() => {
+                report.tokens = tokens;
+                return Ok(Ended::stopped());
+            }
             Worked::Failed {
                 error,
                 words,
@@ -427,6 +444,9 @@ impl Pass<'_> {
             return keep(report, &press, &attempt, faults, ended);
         }
         stop::point("consolidate.judged");
+        if (self.is_cancelled)() {
+            return Ok(Ended::stopped());
+        }
         // 8. Is the lease still ours?
         if !books.renew() {
             return keep(report, &press, &attempt, &[], Ended::lost());
@@ -462,6 +482,7 @@ impl Pass<'_> {
             prompt: attempt::prompt(&self.place, survey, bench, staging.folder())?,
             model: self.model,
             clock: self.clock,
+            is_cancelled: self.is_cancelled,
         };
         attempt::work(&shop, &mut || books.renew())
     }

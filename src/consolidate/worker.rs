@@ -50,11 +50,15 @@ pub(crate) struct Rhythm {
 pub(crate) fn drive(
     clock: &dyn Clock,
     rhythm: Rhythm,
+    is_cancelled: &(dyn Fn() -> bool + Sync),
     call: impl FnOnce(&dyn Meter) -> Result<WorkerReport, ModelError> + Send,
     renew: &mut dyn FnMut() -> bool,
 ) -> WorkerEnd {
     let deadline = clock.monotonic() + rhythm.time_max;
-    let meter = Unpaid::default();
+    let meter = Unpaid {
+        is_stopped: AtomicBool::new(false),
+        is_cancelled,
+    };
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
         let worker = scope.spawn(|| {
@@ -92,14 +96,14 @@ pub(crate) fn drive(
 }
 
 /// Says when the worker is to stop.
-#[derive(Default)]
-struct Unpaid {
+struct Unpaid<'a> {
     is_stopped: AtomicBool,
+    is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Meter for Unpaid {
+impl Meter for Unpaid<'_> {
     fn keep_going(&self) -> bool {
-        !self.is_stopped.load(Ordering::SeqCst)
+        !self.is_stopped.load(Ordering::SeqCst) && !(self.is_cancelled)()
     }
 
     fn take_call(&self) -> Result<(), ModelError> {
@@ -148,9 +152,13 @@ mod tests {
             renew_every: RHYTHM.time_max,
             ..RHYTHM
         };
-        let end = drive(&SystemClock, rhythm, |_| Ok(finished()), &mut || {
-            panic!("no renewal was due")
-        });
+        let end = drive(
+            &SystemClock,
+            rhythm,
+            &|| false,
+            |_| Ok(finished()),
+            &mut || panic!("no renewal was due"),
+        );
         assert!(matches!(end, WorkerEnd::Reported(report) if report.finished));
     }
 
@@ -163,7 +171,7 @@ mod tests {
             }
             Ok(finished())
         };
-        let end = drive(&SystemClock, RHYTHM, work, &mut || {
+        let end = drive(&SystemClock, RHYTHM, &|| false, work, &mut || {
             renewals.fetch_add(1, Ordering::SeqCst);
             true
         });
@@ -172,7 +180,7 @@ mod tests {
 
     #[test]
     fn a_lost_lease_stops_the_worker() {
-        let end = drive(&SystemClock, RHYTHM, until_told, &mut || false);
+        let end = drive(&SystemClock, RHYTHM, &|| false, until_told, &mut || false);
         assert!(matches!(end, WorkerEnd::LeaseLost));
     }
 
@@ -182,8 +190,14 @@ mod tests {
             time_max: Duration::from_millis(5),
             ..RHYTHM
         };
-        let end = drive(&SystemClock, rhythm, until_told, &mut || true);
+        let end = drive(&SystemClock, rhythm, &|| false, until_told, &mut || true);
         assert!(matches!(end, WorkerEnd::TimeUp));
+    }
+
+    #[test]
+    fn a_person_who_wants_to_stop_stops_the_worker() {
+        let end = drive(&SystemClock, RHYTHM, &|| true, until_told, &mut || true);
+        assert!(matches!(end, WorkerEnd::Failed(ModelError::Cancelled)));
     }
 
     fn until_told(meter: &dyn Meter) -> Result<WorkerReport, ModelError> {

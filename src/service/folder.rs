@@ -1,11 +1,10 @@
 //! The memory folder of a version, made when it is not there.
 
-use std::time::Duration;
-
 use crate::domain::path::{NOTE_INSTRUCTIONS, TreePath};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::notes;
+use crate::service::LOCK_WAIT;
 use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::message::{CommitKind, CommitMessage};
@@ -14,9 +13,6 @@ use crate::sys::fs::FsError;
 use crate::sys::home::Home;
 use crate::sys::stop;
 use crate::text::redact;
-
-/// Longest wait for the folder's lock.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// Why a folder is not ready.
 #[derive(Debug, thiserror::Error)]

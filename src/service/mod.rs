@@ -13,3 +13,21 @@ pub(crate) mod reset;
 pub(crate) mod scan;
 pub(crate) mod status;
 pub(crate) mod survey;
+
+use std::time::Duration;
+
+/// Longest wait for a lock that others hold for moments.
+const LOCK_WAIT: Duration = Duration::from_secs(10);
+
+/// The words of everything below an error, outermost first.
+pub(crate) fn causes(error: &dyn std::error::Error) -> Vec<String> {
+    let below = std::iter::successors(error.source(), |cause| cause.source());
+    below.map(ToString::to_string).collect()
+}
+
+/// The words of an error and of everything below it, on one line.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut words = vec![error.to_string()];
+    words.extend(causes(error));
+    words.join(": ")
+}

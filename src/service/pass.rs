@@ -11,7 +11,6 @@
 
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::time::Duration;
 
 use crate::config::Config;
 use crate::config::modes::{self, ModeEntry, Modes, ModesError, SetBy};
@@ -26,6 +25,7 @@ use crate::extract::select::{Reason, Selection};
 use crate::ledger::{DayLimits, Ledger, LedgerError, OpenError, Pace};
 use crate::model::Model;
 use crate::recaps::{Extractions, PruneRules, RecapsError};
+use crate::service::LOCK_WAIT;
 use crate::service::choice::{self, PassRequest, Situation};
 use crate::service::folder::{self, FolderError};
 use crate::service::idle::{self, Look};
@@ -43,9 +43,6 @@ use crate::sys::ids::Ids;
 use crate::sys::lock::{FileLock, LockError};
 use crate::sys::stop;
 
-/// Longest wait for a lock that others hold for moments.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
-
 /// Everything outside that a pass uses.
 pub(crate) struct PassParts<'a> {
     pub(crate) home: &'a Home,
@@ -60,6 +57,8 @@ pub(crate) struct PassParts<'a> {
     pub(crate) person: &'a Author,
     /// Which of the two stages to run.
     pub(crate) stages: Stages,
+    /// A person wants to stop.
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
     /// Told after each session, for progress on a terminal.
     pub(crate) progress: &'a (dyn Fn(Progress<'_>) + Sync),
 }
@@ -87,6 +86,8 @@ pub(crate) struct PassReport {
     pub(crate) was_idle: bool,
     /// A damaged ledger was moved there and a new one made.
     pub(crate) ledger_set_aside: Option<PathBuf>,
+    /// A person stopped it: what it did stays done, the rest waits.
+    pub(crate) was_stopped: bool,
     pub(crate) sessions: usize,
     pub(crate) unreadable: Vec<String>,
     pub(crate) refusal: Option<Refusal>,
@@ -191,13 +192,14 @@ pub(crate) fn run(
             }
             extract(parts, &ledger, &scan, &modes, request, &mut one)?;
         }
-        if parts.stages != Stages::ExtractOnly {
+        if parts.stages != Stages::ExtractOnly && !(parts.is_cancelled)() {
             (parts.progress)(Progress::Consolidating { version: *version });
             one.consolidated = Some(consolidate(parts, &ledger, &scan, request, *version)?);
         }
         report.versions.push(one);
     }
     drop(ledger);
+    report.was_stopped = (parts.is_cancelled)();
     remember_idle(parts, versions, &words, &report)?;
     Ok(report)
 }
@@ -363,7 +365,7 @@ fn extract(
             tokens_max: (!is_free).then_some(limits.tokens_per_day_max),
         },
         counts_citations: version == parts.config.memories.version,
-        is_cancelled: &|| false,
+        is_cancelled: parts.is_cancelled,
         progress: &|report| (parts.progress)(Progress::Extracted { report }),
     };
     report.extracted = pass.run(&tasks);
@@ -432,6 +434,7 @@ fn consolidate(
             )?,
             person: parts.person,
             policy: &policy,
+            is_cancelled: parts.is_cancelled,
         },
         &ConsolidateRequest {
             version,
@@ -466,7 +469,7 @@ fn remember_idle(
 /// `None` when this pass did something or something is due at once.
 fn idle_until(report: &PassReport, now: Timestamp) -> Option<Timestamp> {
     let mut until = now.plus_seconds(idle::HOLDS_SECONDS_MAX);
-    if report.refusal.is_some() {
+    if report.refusal.is_some() || report.was_stopped {
         return None;
     }
     for version in &report.versions {

@@ -1,13 +1,12 @@
 //! Emptying a memory without losing its history.
 
-use std::time::Duration;
-
 use crate::domain::id::ObjectId;
 use crate::domain::path::FileKind;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::ledger::{Ledger, LedgerError, OpenError};
 use crate::recaps::{Extractions, RecapsError};
+use crate::service::LOCK_WAIT;
 use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::message::{CommitKind, CommitMessage};
@@ -16,8 +15,6 @@ use crate::sys::home::Home;
 use crate::sys::ids::Ids;
 use crate::sys::lock::{FileLock, LockError};
 use crate::text::redact;
-
-const LOCK_WAIT: Duration = Duration::from_secs(10);
 
 /// What a reset uses.
 pub(crate) struct ResetParts<'a> {

@@ -11,6 +11,7 @@ use crate::extract::select::Reason;
 use crate::ledger::{Job, JobKind, JobState, Ledger, Spend};
 use crate::recaps::Extractions;
 use crate::service::survey::{self, Survey, SurveyError, SurveyParts};
+use crate::service::with_sources;
 use crate::store::message::CommitKind;
 use crate::store::{KeptKind, Store, StorePaths};
 
@@ -154,17 +155,6 @@ fn add_history(
     let kept = store.kept_refs(KeptKind::Attempt)?;
     status.attempts = kept.into_iter().map(|kept| kept.run).collect();
     Ok(())
-}
-
-/// The words of an error and of everything below it, on one line.
-pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut words = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        words = format!("{words}: {cause}");
-        source = cause.source();
-    }
-    words
 }
 
 fn count(survey: &Survey) -> BTreeMap<&'static str, (usize, String)> {

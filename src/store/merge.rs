@@ -115,10 +115,6 @@ impl Store {
     /// # Errors
     ///
     /// When a commit, tree or blob cannot be read.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only the history commands will call it")
-    )]
     pub(crate) fn merge_commits(
         &self,
         base: ObjectId,

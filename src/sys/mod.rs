@@ -14,6 +14,7 @@ pub(crate) mod env;
 pub(crate) mod fs;
 pub(crate) mod home;
 pub(crate) mod ids;
+pub(crate) mod interrupt;
 pub(crate) mod lock;
 pub(crate) mod process;
 pub(crate) mod program;

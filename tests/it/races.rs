@@ -197,3 +197,36 @@ fn git_in_the_middle_of_a_publication_withholds_nothing() {
         sandbox.assert_sound();
     }
 }
+
+/// Everything that a second Ctrl-C would find half done, one point each.
+const INTERRUPTED_AT: [&str; 4] = [
+    "extract.claimed",
+    "extract.stored",
+    "consolidate.staged",
+    "consolidate.judged",
+];
+
+#[test]
+fn ctrl_c_releases_every_lease_and_leaves_the_inputs_pending() {
+    for point in INTERRUPTED_AT {
+        let sandbox = with_news();
+        let before = sandbox.head();
+        let frozen = sandbox.freeze_at(point, &["run"]);
+        frozen.ask_to_stop();
+        let stopped = frozen.resume();
+        assert_eq!(stopped.code, Some(130), "{point}: {}", stopped.stderr);
+        let stopped = stopped.says("the pass was stopped");
+        assert!(!stopped.stderr.contains("warning"), "{}", stopped.stderr);
+        assert_eq!(sandbox.head(), before, "{point}");
+        let status = sandbox.run(&["status", "--json"]).success().json();
+        let jobs = status["versions"][0]["jobs"].as_array().unwrap();
+        assert!(
+            jobs.iter().all(|job| job["last_error"].is_null()),
+            "{point}: {jobs:?}"
+        );
+        sandbox.run(&["run"]).success().prints("baseline");
+        let text = sandbox.read("MEMORY.md");
+        assert!(text.contains("Never rename a column by yourself"), "{text}");
+        sandbox.assert_sound();
+    }
+}

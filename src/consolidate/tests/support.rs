@@ -158,6 +158,7 @@ impl Sandbox {
         };
         let result = run(
             &mut Parts {
+                is_cancelled: &|| false,
                 home: &self.home,
                 ledger: &mut ledger,
                 model: &self.model,

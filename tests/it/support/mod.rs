@@ -254,6 +254,11 @@ pub(crate) struct Frozen {
 }
 
 impl Frozen {
+    /// Sends it what Ctrl-C sends; it takes notice when it goes on.
+    pub(crate) fn ask_to_stop(&self) {
+        kill_process(Pid::from_child(&self.child), Signal::INT).unwrap();
+    }
+
     /// Lets it go on, and waits for its end.
     pub(crate) fn resume(self) -> Run {
         kill_process(Pid::from_child(&self.child), Signal::CONT).unwrap();

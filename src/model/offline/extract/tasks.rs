@@ -24,6 +24,10 @@ const NEW_REQUEST_WEIGHT_MIN: usize = 20;
 /// log, opens a task only if it says at least this much.
 const FOLLOW_UP_WEIGHT_MAX: usize = 60;
 
+/// A sentence that praises or complains and says this much besides tells what
+/// the work is about.
+const REACTION_WEIGHT_MAX: usize = 40;
+
 /// Where a secret stood.
 const REDACTION_TAG: &str = "[redacted:";
 
@@ -67,9 +71,10 @@ impl Message {
     /// what came before, or an announcement of what is pasted.
     fn topic(&self) -> Option<&str> {
         let tells = |sentence: &&Sentence| {
-            let reacts = sentence.cues.has(Cue::Accept) || sentence.cues.has(Cue::Complaint);
-            let goes_on = sentence.cues.has(Cue::FollowUp) || sentence.text.ends_with([':', '：']);
             let weight = weight(&sentence.text);
+            let reacts = sentence.cues.has(Cue::Accept) || sentence.cues.has(Cue::Complaint);
+            let reacts = reacts && weight < REACTION_WEIGHT_MAX;
+            let goes_on = sentence.cues.has(Cue::FollowUp) || sentence.text.ends_with([':', '：']);
             let is_whole = !goes_on || FOLLOW_UP_WEIGHT_MAX <= weight;
             !reacts && is_whole && TITLE_WEIGHT_MIN <= weight && !has_redaction(&sentence.text)
         };

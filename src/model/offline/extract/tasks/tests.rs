@@ -76,6 +76,10 @@ fn titles_come_from_a_request() {
             "请修复登录页面的错误",
         ),
         ("human fix it", "fix it"),
+        (
+            "human nice. next: why does the ledger round the third column to whole numbers?",
+            "nice. next: why does the ledger round the third column to whole numbers?",
+        ),
     ] {
         assert_eq!(split(&items(story))[0].title(100), expected, "{story}");
     }
