@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cli::context::{Context, store_failure, versions};
 use crate::cli::pass_json::pass_json;
+use crate::cli::programs;
 use crate::cli::report::{Class, Failure, Printer, counted};
 use crate::config::Config;
 use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
@@ -33,6 +34,9 @@ pub(crate) fn run_and_report(
 ) -> Result<(), Failure> {
     let model = context.extract_model(config)?;
     let consolidation_model = context.consolidation_model(config)?;
+    if let Some(notice) = programs::notice(context, config) {
+        context.printer.warn(notice);
+    }
     let interrupt = Interrupt::listen().unwrap_or_default();
     let ended = Ended::default();
     let progress = |progress: Progress<'_>| show(&context.printer, &ended, progress);

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::context::Context;
 use crate::cli::report::{Class, Failure};
-use crate::config::{Config, Sandbox};
+use crate::config::{Backend, Config, Sandbox};
 use crate::model::command::{Command, CommandSettings, Fence, Preset};
 use crate::sys::fs;
 use crate::sys::program;
+use crate::sys::walls::Support;
 
 /// The back end that runs a program.
 pub(crate) fn command(
@@ -40,10 +41,33 @@ pub(crate) fn command(
             .for_program(&config.model.command_variables),
         model: model.map(str::to_owned),
         fence: fence(context, config, preset),
+        support: environment.walls_support(),
         staging: context.home.staging(),
         call_seconds_max: config.model.call_seconds_max,
         worker_seconds_max: config.worker.seconds_max,
     }))
+}
+
+/// What a person has to know about the walls around a program, if there is
+/// anything: that they are not kept.
+pub(crate) fn notice(context: &Context, config: &Config) -> Option<&'static str> {
+    let worker = config.worker.kind.unwrap_or(config.model.backend);
+    let is_program =
+        |backend| matches!(backend, Backend::Codex | Backend::Claude | Backend::Command);
+    let runs_one = is_program(worker) || is_program(config.model.backend);
+    match (config.worker.sandbox, context.environment.walls_support()) {
+        _ if !runs_one => None,
+        (Sandbox::External, _) => Some(
+            "`worker.sandbox` is `external`: nothing of memrev's keeps the model's program from writing elsewhere",
+        ),
+        (_, Support::Full) => None,
+        (_, Support::Partial) => Some(
+            "this kernel keeps the model's program from writing elsewhere only in part; its own sandbox is not used",
+        ),
+        (_, Support::None) => Some(
+            "this system cannot keep the model's program from writing elsewhere; only its own sandbox does, if it has one",
+        ),
+    }
 }
 
 fn find(context: &Context, name: &str) -> Option<PathBuf> {

@@ -233,7 +233,7 @@ pub(super) const KEYS: &[Key] = &[
     ),
     number!(
         model.call_seconds_max,
-        5..=3_600,
+        1..=3_600,
         "Time after which one call for an extraction is given up"
     ),
     number!(

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::domain::time::Timestamp;
 use crate::sys::clock::{Clock, FixedClock, SystemClock};
+use crate::sys::walls::{self, Support};
 
 /// What the process was started with. Paths are absolute.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub(crate) struct Environment {
     pub(crate) replay: Option<PathBuf>,
     /// `$MEMREV_LOG`: `debug`, `info`, …
     pub(crate) log: Option<String>,
+    /// `$MEMREV_WALLS=none`: as on a kernel that keeps none. Hidden, for tests.
+    pub(crate) has_no_walls: bool,
     /// What programs that we start may be given of it.
     pub(crate) variables: Variables,
 }
@@ -150,11 +153,21 @@ impl Environment {
             seed: text("MEMREV_SEED"),
             replay: folder("MEMREV_REPLAY"),
             log: text("MEMREV_LOG"),
+            has_no_walls: text("MEMREV_WALLS").is_some_and(|word| word == "none"),
             home,
             user_home,
             current_dir,
             variables: Variables(variables.clone()),
         })
+    }
+
+    /// How far this kernel keeps programs from writing elsewhere.
+    pub(crate) fn walls_support(&self) -> Support {
+        if self.has_no_walls {
+            Support::None
+        } else {
+            walls::support()
+        }
     }
 
     /// The clock this process goes by.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::sys::walls::{Support, Walls};
+use crate::sys::walls::Walls;
 
 /// First argument of the supervisor and of the program's first moments.
 pub(crate) const SUPERVISE: &str = "__supervise";
@@ -106,11 +106,6 @@ pub(crate) enum ProgramError {
     },
     #[error("the process that watched over `{file}` broke off")]
     SupervisorLost { file: String },
-}
-
-/// Whether walls can be asked for here, and how much of them is kept.
-pub(crate) fn walls_support() -> Support {
-    crate::sys::walls::support()
 }
 
 /// Runs `program` to its end with `input` on its standard input. `keep_going`

@@ -7,6 +7,7 @@
     reason = "tests may panic, run programs and write files"
 )]
 
+mod agents;
 mod faults;
 mod house;
 mod layers;

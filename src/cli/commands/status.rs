@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::cli::args::StatusArgs;
 use crate::cli::context::{Context, versions};
+use crate::cli::programs;
 use crate::cli::report::{Failure, Printer, counted};
 use crate::config::Config;
 use crate::consolidate::Pending;
@@ -22,6 +23,8 @@ struct StatusJson {
     unreadable: Vec<String>,
     versions: Vec<VersionJson>,
     spend_today: Vec<SpendJson>,
+    /// That the walls around a model's program are not kept, if so.
+    sandbox_notice: Option<&'static str>,
     next: Vec<String>,
 }
 
@@ -85,9 +88,12 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Result<(), Failure> {
             .hint("the message above names what cannot be read; nothing was changed")
     })?;
     if args.json {
-        return context.printer.json(&as_json(context, &status));
+        return context.printer.json(&as_json(context, &config, &status));
     }
     print(context, &status);
+    if let Some(notice) = programs::notice(context, &config) {
+        context.printer.line(format!("note: {notice}"));
+    }
     Ok(())
 }
 
@@ -308,7 +314,7 @@ fn until(job: &Job) -> Option<String> {
     }
 }
 
-fn as_json(context: &Context, status: &Status) -> StatusJson {
+fn as_json(context: &Context, config: &Config, status: &Status) -> StatusJson {
     StatusJson {
         is_on: status.is_on,
         home: context.home.root().display().to_string(),
@@ -325,6 +331,7 @@ fn as_json(context: &Context, status: &Status) -> StatusJson {
                 tokens_out: spend.tokens_out,
             })
             .collect(),
+        sandbox_notice: programs::notice(context, config),
         next: status.next.clone(),
     }
 }

@@ -57,6 +57,8 @@ pub(crate) struct CommandSettings {
     /// One of its models, by name.
     pub(crate) model: Option<String>,
     pub(crate) fence: Fence,
+    /// What this kernel keeps of walls.
+    pub(crate) support: Support,
     /// `<home>/staging`.
     pub(crate) staging: PathBuf,
     pub(crate) call_seconds_max: u64,
@@ -167,7 +169,7 @@ impl Command {
         let Fence::Walls { writable, required } = &self.settings.fence else {
             return Ok(None);
         };
-        match program::walls_support() {
+        match self.settings.support {
             Support::Full => {}
             Support::Partial | Support::None if *required => {
                 return Err(refused(
@@ -245,7 +247,7 @@ impl Command {
     fn mode(&self) -> presets::Freedom {
         let is_walled = match &self.settings.fence {
             Fence::External => true,
-            Fence::Walls { .. } => program::walls_support() != Support::None,
+            Fence::Walls { .. } => self.settings.support != Support::None,
         };
         if is_walled {
             presets::Freedom::Walled
