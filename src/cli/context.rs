@@ -2,10 +2,12 @@
 
 use crate::cli::programs;
 use crate::cli::report::{Class, Failure, Printer};
+use crate::cli::services;
 use crate::config::{self, Backend, Config, ConfigProblem};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::model::Model;
+use crate::model::api::Kind;
 use crate::model::command::Preset;
 use crate::model::offline::Offline;
 use crate::model::replay::Replay;
@@ -123,11 +125,17 @@ impl Context {
         let command = |preset| -> Result<Box<dyn Model>, Failure> {
             Ok(Box::new(programs::command(self, config, preset, model)?))
         };
+        let service = |kind| -> Result<Box<dyn Model>, Failure> {
+            Ok(Box::new(services::service(self, config, kind, model)?))
+        };
         match backend {
             Backend::Offline => Ok(Box::new(Offline)),
             Backend::Codex => command(Preset::Codex),
             Backend::Claude => command(Preset::Claude),
             Backend::Command => command(Preset::Plain),
+            Backend::OpenAi => service(Kind::OpenAi),
+            Backend::Chat => service(Kind::Chat),
+            Backend::Anthropic => service(Kind::Anthropic),
             Backend::Replay => {
                 let folder = self.environment.replay.as_ref().ok_or_else(|| {
                     let message = "the back end `replay` has no recorded answers";

@@ -9,6 +9,7 @@ mod pass_json;
 mod pass_report;
 mod programs;
 mod report;
+mod services;
 
 use std::process::ExitCode;
 

@@ -8,6 +8,7 @@ use crate::cli::pass_report::{is_nothing, refusal_words, trouble};
 use crate::consolidate::{ConsolidateReport, Outcome};
 use crate::domain::id::ThreadId;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
+use crate::ledger::Denial;
 use crate::service::pass::{PassReport, VersionReport};
 use crate::store::message::ChangeKind;
 
@@ -135,6 +136,7 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
         Outcome::NothingToDo => ("nothing_to_do", None),
         Outcome::Deferred { .. } => ("deferred", None),
         Outcome::Busy { .. } => ("busy", None),
+        Outcome::UsedUp { .. } => ("used_up", None),
         Outcome::FailedBefore { error } => ("failed_before", Some(error.label())),
         Outcome::FailedAfter { error } => ("failed_after", Some(error.label())),
         Outcome::Parked { error } => ("parked", Some(error.label())),
@@ -150,7 +152,10 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
         edit: report.edit.map(|edit| edit.to_string()),
         attempt: report.attempt.map(|attempt| attempt.to_string()),
         until: match &report.outcome {
-            Outcome::Deferred { until } => Some(until.to_string()),
+            Outcome::Deferred { until }
+            | Outcome::UsedUp {
+                denial: Denial::CallsOfDay { until } | Denial::TokensOfDay { until },
+            } => Some(until.to_string()),
             _ => None,
         },
         error,

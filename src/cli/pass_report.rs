@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
-use crate::ledger::ExtractionClaim;
+use crate::ledger::{Denial, ExtractionClaim};
 use crate::service::choice::PassRequest;
 use crate::service::folder::FolderError;
 use crate::service::pass::{
@@ -278,14 +278,17 @@ fn halt_words(halt: extract_run::Halt) -> String {
     use extract_run::Halt;
     match halt {
         Halt::Cancelled => "not tried: the pass was stopped".to_owned(),
-        Halt::CallsOfPass => "not tried: the calls of this pass are used up".to_owned(),
-        Halt::CallsOfDay { until } => {
-            format!("not tried: the day's calls are used up until {until}")
-        }
-        Halt::TokensOfDay { until } => {
-            format!("not tried: the day's tokens are used up until {until}")
-        }
+        Halt::Denied(denial) => format!("not tried: {}", denial_words(denial)),
+        Halt::Quota => "not tried: little is left of the service's quota".to_owned(),
         Halt::Model => "not tried: the model cannot be reached".to_owned(),
+    }
+}
+
+fn denial_words(denial: Denial) -> String {
+    match denial {
+        Denial::CallsOfPass => "the calls of this pass are used up".to_owned(),
+        Denial::CallsOfDay { until } => format!("the day's calls are used up until {until}"),
+        Denial::TokensOfDay { until } => format!("the day's tokens are used up until {until}"),
     }
 }
 
@@ -349,6 +352,10 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
         Outcome::NothingToDo => {}
         Outcome::Deferred { until } => {
             printer.line(format!("{name}: consolidation is deferred until {until}"));
+        }
+        Outcome::UsedUp { denial } => {
+            let why = denial_words(*denial);
+            printer.line(format!("{name}: not consolidated: {why}"));
         }
         Outcome::Busy { holder } => {
             let holder = holder
@@ -425,6 +432,7 @@ fn verdict(report: &PassReport) -> Result<(), Failure> {
             Outcome::Done { .. }
             | Outcome::NothingToDo
             | Outcome::Deferred { .. }
+            | Outcome::UsedUp { .. }
             | Outcome::Stopped => {}
         }
     }

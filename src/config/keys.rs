@@ -4,7 +4,10 @@
 
 use std::path::PathBuf;
 
+use url::Url;
+
 use crate::config::{Backend, Config, Sandbox, Scope};
+use crate::domain::endpoint::{Endpoint, is_variable_name};
 use crate::domain::version::MemoryVersion;
 
 /// One key of `config.toml`.
@@ -39,6 +42,18 @@ pub(super) enum Field {
     },
     /// Any text that is not empty; not set by default.
     Text(fn(&mut Config) -> &mut Option<String>),
+    /// Text that has to pass a check, which says what is wrong with it without
+    /// repeating it; not set by default.
+    Checked {
+        field: fn(&mut Config) -> &mut Option<String>,
+        check: fn(&str) -> Result<(), String>,
+        /// For the file that `init` writes.
+        example: &'static str,
+    },
+    /// A file, absolute or in `~/`; not set by default.
+    File(fn(&mut Config) -> &mut Option<PathBuf>),
+    /// Lines of `Name: value`.
+    Headers(fn(&mut Config) -> &mut Vec<String>),
     /// Folders, absolute or in `~/`; not set by default.
     Folders(fn(&mut Config) -> &mut Option<Vec<PathBuf>>),
     /// Any texts; none by default.
@@ -113,6 +128,23 @@ macro_rules! other {
             field: Field::$kind(|config| &mut config.$section.$key),
         }
     };
+}
+
+/// A password has no place in the file; one from the environment does.
+fn check_proxy(text: &str) -> Result<(), String> {
+    if text == "none" {
+        return Ok(());
+    }
+    match Url::parse(text) {
+        Ok(url) if !matches!(url.scheme(), "http" | "https") => {
+            Err("it must begin with `http://` or `https://`, or be `none`".to_owned())
+        }
+        Ok(url) if !url.username().is_empty() || url.password().is_some() => Err(
+            "it holds a user or password: set HTTPS_PROXY in the environment instead".to_owned(),
+        ),
+        Ok(url) if url.has_host() => Ok(()),
+        _ => Err("it is no URL".to_owned()),
+    }
 }
 
 pub(super) const KEYS: &[Key] = &[
@@ -208,9 +240,17 @@ pub(super) const KEYS: &[Key] = &[
     ),
     Key {
         name: "model.backend",
-        about: "Who answers: `offline` is built in and free, `codex` and `claude` are these programs with your login, `command` is a program of yours",
+        about: "Who answers: `offline` is built in and free, `codex` and `claude` are these programs with your login, `command` is a program of yours; `openai`, `chat` (any compatible server) and `anthropic` are services",
         field: Field::Choice {
-            words: &["offline", "codex", "claude", "command"],
+            words: &[
+                "offline",
+                "codex",
+                "claude",
+                "command",
+                "openai",
+                "chat",
+                "anthropic",
+            ],
             hidden: &["replay"],
             get: |config| config.model.backend.label(),
             set: |config, word| {
@@ -230,6 +270,76 @@ pub(super) const KEYS: &[Key] = &[
         model.command_variables,
         Words,
         "Names of environment variables that such a program gets besides the usual ones"
+    ),
+    Key {
+        name: "model.endpoint",
+        about: "Address of the service, in place of its own; plain http is for this machine alone",
+        field: Field::Checked {
+            field: |config| &mut config.model.endpoint,
+            check: |text| match Endpoint::parse(text) {
+                Ok(_) => Ok(()),
+                Err(error) => Err(error.to_string()),
+            },
+            example: "http://localhost:11434/v1",
+        },
+    },
+    Key {
+        name: "model.key_env",
+        about: "Name of the environment variable that holds the service's key; the key itself never stands here",
+        field: Field::Checked {
+            field: |config| &mut config.model.key_env,
+            check: |text| {
+                let problem = "it must be the name of a variable; a key itself never stands here";
+                is_variable_name(text)
+                    .then_some(())
+                    .ok_or(problem.to_owned())
+            },
+            example: "MY_API_KEY",
+        },
+    },
+    other!(
+        model.key_file,
+        File,
+        "File that holds the key, in place of a variable"
+    ),
+    other!(
+        model.headers,
+        Headers,
+        "Headers sent with each request, as `Name: value`, or `Name: $VARIABLE` for what is secret"
+    ),
+    Key {
+        name: "model.proxy",
+        about: "Address of a proxy, in place of what HTTPS_PROXY, ALL_PROXY and NO_PROXY say; `none` is without",
+        field: Field::Checked {
+            field: |config| &mut config.model.proxy,
+            check: check_proxy,
+            example: "http://proxy.example:3128",
+        },
+    },
+    other!(
+        model.ca_file,
+        File,
+        "Certificates (PEM) that are trusted besides the system's"
+    ),
+    number!(
+        model.idle_seconds_max,
+        1..=3_600,
+        "Longest silence of a service, also before its answer begins"
+    ),
+    number!(
+        model.context_tokens,
+        0..=100_000_000,
+        "Tokens that the model takes in and gives out together; 0 is not known, then a transcript has at most 150000"
+    ),
+    number!(
+        model.input_tokens_max,
+        0..=100_000_000,
+        "Most tokens of a transcript that are sent; 0 is as many as fit"
+    ),
+    number!(
+        model.output_tokens_max,
+        256..=1_000_000,
+        "Most tokens of one answer of a service; one that is cut off is asked for once more with twice as many"
     ),
     number!(
         model.call_seconds_max,

@@ -101,6 +101,23 @@ pub(crate) struct Model {
     pub(crate) calls_per_pass_max: u64,
     pub(crate) calls_per_day_max: u64,
     pub(crate) tokens_per_day_max: u64,
+    /// Where a service is asked, in place of its own address.
+    pub(crate) endpoint: Option<String>,
+    /// The variable that holds the service's key.
+    pub(crate) key_env: Option<String>,
+    /// Or the file that does.
+    pub(crate) key_file: Option<PathBuf>,
+    /// `Name: value` or `Name: $VARIABLE`, see [`crate::domain::endpoint::Header`].
+    pub(crate) headers: Vec<String>,
+    /// A URL, or `none`; not set: what the environment says.
+    pub(crate) proxy: Option<String>,
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) idle_seconds_max: u64,
+    /// 0: not known.
+    pub(crate) context_tokens: usize,
+    /// 0: what fits.
+    pub(crate) input_tokens_max: usize,
+    pub(crate) output_tokens_max: u64,
 }
 
 /// Who answers.
@@ -114,14 +131,23 @@ pub(crate) enum Backend {
     Claude,
     /// A program: prompt in, JSON out.
     Command,
+    /// The Responses API.
+    OpenAi,
+    /// Any service with chat completions.
+    Chat,
+    /// The Messages API.
+    Anthropic,
     /// Recorded answers. Hidden, for tests.
     Replay,
 }
 
 impl Backend {
     /// Each with the word that the file has for it.
-    pub(crate) const ALL: [(Self, &'static str); 5] = [
+    pub(crate) const ALL: [(Self, &'static str); 8] = [
         (Self::Offline, "offline"),
+        (Self::OpenAi, "openai"),
+        (Self::Chat, "chat"),
+        (Self::Anthropic, "anthropic"),
         (Self::Codex, "codex"),
         (Self::Claude, "claude"),
         (Self::Command, "command"),
@@ -264,6 +290,16 @@ impl Default for Config {
                 calls_per_pass_max: 100,
                 calls_per_day_max: 500,
                 tokens_per_day_max: 20_000_000,
+                endpoint: None,
+                key_env: None,
+                key_file: None,
+                headers: Vec::new(),
+                proxy: None,
+                ca_file: None,
+                idle_seconds_max: 180,
+                context_tokens: 0,
+                input_tokens_max: 0,
+                output_tokens_max: 16_000,
             },
             worker: Worker {
                 kind: None,

@@ -9,6 +9,8 @@ use toml::de::{DeTable, DeValue};
 use crate::config::keys::{ALIASES, Field, KEYS, Key, SECTIONS};
 use crate::config::project;
 use crate::config::{Config, ConfigProblem, Origin};
+use crate::domain::endpoint::Header;
+use crate::text::redact;
 
 /// Reads the text of the file at `path`.
 ///
@@ -109,6 +111,13 @@ impl Reader<'_> {
 
     /// Puts a value where it belongs; a wrong one becomes a problem.
     fn value(&mut self, key: &Key, value: &Value<'_>) -> Option<Taken> {
+        if key.section() == "model" && holds_secret(value.get_ref()) {
+            let message = format!("`{}` holds something that looks like a key", key.name);
+            let hint = "keys never stand in this file: name a variable in `model.key_env`, or a \
+                 file in `model.key_file`";
+            self.problem(value.span().start, message, Some(hint.to_owned()));
+            return None;
+        }
         let wanted = match (&key.field, value.get_ref()) {
             (Field::Switch(field), DeValue::Boolean(switch)) => {
                 *field(&mut self.config) = *switch;
@@ -118,6 +127,40 @@ impl Reader<'_> {
             (Field::Choice { .. }, DeValue::String(_)) => return self.choice(key, value),
             (Field::Text(field), DeValue::String(text)) if !text.trim().is_empty() => {
                 *field(&mut self.config) = Some(text.trim().to_owned());
+                return Some(Taken::AsWritten);
+            }
+            (Field::Checked { field, check, .. }, DeValue::String(text))
+                if !text.trim().is_empty() =>
+            {
+                let text = text.trim();
+                if let Err(problem) = check(text) {
+                    let message = format!("`{}` cannot be used: {problem}", key.name);
+                    self.problem(value.span().start, message, None);
+                    return None;
+                }
+                *field(&mut self.config) = Some(text.to_owned());
+                return Some(Taken::AsWritten);
+            }
+            (Field::File(field), DeValue::String(text)) if !text.trim().is_empty() => {
+                let Some(path) = project::absolute(text, self.user_home) else {
+                    let message =
+                        format!("`{}` must be an absolute path or begin with `~/`", key.name);
+                    self.problem(value.span().start, message, None);
+                    return None;
+                };
+                *field(&mut self.config) = Some(path);
+                return Some(Taken::AsWritten);
+            }
+            (Field::Headers(field), DeValue::Array(_)) => {
+                let line = |text: &str| Some(text.trim().to_owned());
+                let lines: Vec<String> = self.list(key, value, line, "")?;
+                let mut problems = lines.iter().map(|line| Header::parse(line));
+                if let Some(problem) = problems.find_map(Result::err) {
+                    let message = format!("`{}` cannot be used: {problem}", key.name);
+                    self.problem(value.span().start, message, None);
+                    return None;
+                }
+                *field(&mut self.config) = lines;
                 return Some(Taken::AsWritten);
             }
             (Field::Folders(field), DeValue::Array(_)) => {
@@ -145,8 +188,10 @@ impl Reader<'_> {
             (Field::Switch(_), _) => "`true` or `false`".to_owned(),
             (Field::Number { .. }, _) => "a whole number".to_owned(),
             (Field::Choice { words, .. }, _) => one_of(words),
-            (Field::Text(_), _) => "a text that is not empty".to_owned(),
-            (Field::Words(_) | Field::Folders(_) | Field::Projects(_), _) => {
+            (Field::Text(_) | Field::Checked { .. } | Field::File(_), _) => {
+                "a text that is not empty".to_owned()
+            }
+            (Field::Words(_) | Field::Headers(_) | Field::Folders(_) | Field::Projects(_), _) => {
                 "a list of texts".to_owned()
             }
         };
@@ -256,6 +301,15 @@ fn one_of(words: &[&str]) -> String {
     match quoted.split_last() {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => quoted.concat(),
+    }
+}
+
+/// Whether some text in it looks like a key.
+fn holds_secret(value: &DeValue<'_>) -> bool {
+    match value {
+        DeValue::String(text) => redact::contains_secret(text),
+        DeValue::Array(values) => values.iter().any(|value| holds_secret(value.get_ref())),
+        _ => false,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::config::keys::{Field, KEYS, SECTIONS};
+use crate::config::keys::{Field, KEYS, Key, SECTIONS};
 use crate::config::{Config, Origin};
 
 /// One key, for `memrev config`.
@@ -22,7 +22,7 @@ pub(crate) fn describe(config: &Config) -> Vec<KeyInfo> {
     // Fields are reached through one accessor, which wants to be able to write.
     let mut config = config.clone();
     let origins = config.origins.clone();
-    let mut describe = |key: &crate::config::keys::Key| KeyInfo {
+    let mut describe = |key: &Key| KeyInfo {
         key: key.name,
         value: value(&key.field, &mut config),
         origin: origins.get(key.name).copied().unwrap_or(Origin::Default),
@@ -63,13 +63,18 @@ fn write_section(text: &mut String, section: &str, about: &str, keys: &[KeyInfo]
 }
 
 /// What a key that has no default may look like.
-fn example(key: &str) -> &'static str {
-    match key {
+fn example(key: &str) -> String {
+    let text = match key {
         "sessions.codex_roots" => "[\"~/.codex/sessions\"]",
         "sessions.claude_roots" => "[\"~/.claude/projects\"]",
         "worker.writable" => "[\"~/.codex\"]",
-        _ => "\"name\"",
-    }
+        _ => match Key::find(key).map(|key| &key.field) {
+            Some(Field::Checked { example, .. }) => return quoted(example),
+            Some(Field::File(_)) => "\"~/path/to/it\"",
+            _ => "\"name\"",
+        },
+    };
+    text.to_owned()
 }
 
 fn value(field: &Field, config: &mut Config) -> String {
@@ -82,7 +87,14 @@ fn value(field: &Field, config: &mut Config) -> String {
             Some(folders) => list(folders.iter().map(|folder| folder.to_string_lossy())),
             None => String::new(),
         },
-        Field::Words(field) | Field::Projects(field) => list(field(config).iter()),
+        Field::Checked { field, .. } => field(config).as_deref().map(quoted).unwrap_or_default(),
+        Field::File(field) => match field(config) {
+            Some(file) => quoted(&file.to_string_lossy()),
+            None => String::new(),
+        },
+        Field::Words(field) | Field::Headers(field) | Field::Projects(field) => {
+            list(field(config).iter())
+        }
     }
 }
 

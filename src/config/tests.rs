@@ -142,6 +142,9 @@ fn every_key_makes_a_difference_to_the_value() {
             }
             Field::Text(_) => "\"some-model\"".to_owned(),
             Field::Words(_) | Field::Folders(_) | Field::Projects(_) => "[\"/a/b\"]".to_owned(),
+            Field::Checked { example, .. } => format!("\"{example}\""),
+            Field::File(_) => "\"/a/b\"".to_owned(),
+            Field::Headers(_) => "[\"x-team: 7\"]".to_owned(),
         };
         let config = read(&format!("[{section}]\n{name} = {other}"));
         let now = describe(&config)
@@ -293,7 +296,7 @@ codex_roots = ['logs', 7]
 disabled_projects = ['ledger', './x', '']
 claude = { on = true }
 [model]
-backend = 'openai'
+backend = 'openia'
 calls_per_day_max = 99999999999999999999
 ",
         &[
@@ -309,7 +312,7 @@ calls_per_day_max = 99999999999999999999
             "c.toml:10: `sessions.disabled_projects`: `./x` must be a folder (absolute, or in `~/`) or a project such as `example.org/team/project`",
             "c.toml:10: `sessions.disabled_projects`: `` must be a folder (absolute, or in `~/`) or a project such as `example.org/team/project`",
             "c.toml:11: `sessions.claude` must be `true` or `false`, not a section",
-            "c.toml:13: `model.backend` must be `offline`, `codex`, `claude` or `command`, not `openai`",
+            "c.toml:13: `model.backend` must be `offline`, `codex`, `claude`, `command`, `openai`, `chat` or `anthropic`, not `openia` | did you mean `openai`?",
             "c.toml:14: `model.calls_per_day_max` has too many digits | it may be 1 to 1000000",
         ],
     );
@@ -441,8 +444,10 @@ fn key_schema(key: &Key) -> Value {
             json!({ "type": "integer", "minimum": least, "maximum": most })
         }
         Field::Choice { words, .. } => json!({ "enum": words }),
-        Field::Text(_) => json!({ "type": "string", "minLength": 1 }),
-        Field::Words(_) | Field::Folders(_) | Field::Projects(_) => {
+        Field::Text(_) | Field::Checked { .. } | Field::File(_) => {
+            json!({ "type": "string", "minLength": 1 })
+        }
+        Field::Words(_) | Field::Headers(_) | Field::Folders(_) | Field::Projects(_) => {
             json!({ "type": "array", "items": { "type": "string", "minLength": 1 } })
         }
     };
@@ -452,6 +457,46 @@ fn key_schema(key: &Key) -> Value {
         schema["default"] = default;
     }
     schema
+}
+
+#[test]
+fn a_value_that_looks_like_a_key_is_refused_and_not_repeated() {
+    let key = ["sk", "test", "A1b2C3d4E5f6G7h8I9j0K1l2"].join("-");
+    for line in [
+        format!("extract = '{key}'"),
+        format!("key_env = '{key}'"),
+        format!("endpoint = 'https://example.com/{key}'"),
+        format!("headers = ['x-team: {key}']"),
+        format!("command = ['curl', '-H', 'Authorization: Bearer {key}']"),
+    ] {
+        let text = format!("[model]\n{line}");
+        let problems = parse::parse(Path::new("c"), &text, Path::new("/home/ada")).unwrap_err();
+        assert_eq!(problems.len(), 1, "{line}");
+        let problem = &problems[0];
+        assert!(!format!("{problem:?}").contains(&key), "{problem:?}");
+    }
+}
+
+#[test]
+fn addresses_are_checked_before_anything_is_sent() {
+    for (line, words) in [
+        ("endpoint = 'http://example.com/v1'", "this machine alone"),
+        ("endpoint = 'example.com'", "no URL"),
+        ("proxy = 'http://user@proxy.example'", "HTTPS_PROXY"),
+        ("proxy = 'socks5://proxy.example'", "`http://`"),
+        ("key_env = 'my key'", "name of a variable"),
+        ("key_file = 'keys/mine'", "absolute path"),
+        ("headers = ['authorization: mine']", "is a key"),
+    ] {
+        let text = format!("[model]\n{line}");
+        let problems = parse::parse(Path::new("c"), &text, Path::new("/home/ada")).unwrap_err();
+        assert!(problems[0].message.contains(words), "{:?}", problems[0]);
+    }
+    let config = read(
+        "[model]\nendpoint = 'http://localhost:1/v1'\nproxy = 'none'\nkey_file = '~/key'\nheaders = ['x-a: b']",
+    );
+    assert_eq!(config.model.key_file, Some("/home/ada/key".into()));
+    assert_eq!(config.model.proxy.as_deref(), Some("none"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
 use crate::consolidate::staging::Staging;
 use crate::consolidate::survey::{Survey, Texts};
-use crate::consolidate::worker::{self, Rhythm, WorkerEnd};
+use crate::consolidate::worker::{self, Office, Rhythm, WorkerEnd};
 use crate::consolidate::{ConsolidateError, OutputChange};
 use crate::domain::entry::Entry;
 use crate::domain::id::{ObjectId, ThreadId};
@@ -21,7 +21,7 @@ use crate::domain::note::NoteKind;
 use crate::domain::path::{FileKind, TreePath};
 use crate::domain::text::Redacted;
 use crate::domain::withheld::Withheld;
-use crate::ledger::JobError;
+use crate::ledger::{Denial, JobError};
 use crate::model::{ConsolidationRequest, Meter, Model, ModelError, Retired, Tokens, WorkerReport};
 use crate::store::diff::{DiffSide, diff_file};
 use crate::store::message::ChangeKind;
@@ -176,6 +176,8 @@ pub(crate) enum Worked {
         wrote: bool,
         tokens: Tokens,
     },
+    /// The budgets do not allow the call that it wanted to make.
+    Denied(Denial),
     LeaseLost,
 }
 
@@ -227,15 +229,16 @@ pub(crate) fn prompt(
 /// When staging cannot be read back.
 pub(crate) fn work(
     shop: &Workshop<'_>,
-    renew: &mut dyn FnMut() -> bool,
+    office: &mut dyn Office,
 ) -> Result<Worked, ConsolidateError> {
     let mut diagnostics: Option<Vec<String>> = None;
     let mut tokens = Tokens::default();
     let mut retired = Vec::new();
     for call_number in 1..=CALLS_MAX {
-        let mut report = match call(shop, diagnostics.as_deref(), renew) {
+        let mut report = match call(shop, diagnostics.as_deref(), office) {
             WorkerEnd::Reported(report) => report,
             WorkerEnd::LeaseLost => return Ok(Worked::LeaseLost),
+            WorkerEnd::Denied(denial) => return Ok(Worked::Denied(denial)),
             WorkerEnd::TimeUp => return failed(shop, None, tokens),
             WorkerEnd::Failed(error) => return failed(shop, Some(&error), tokens),
         };
@@ -252,11 +255,7 @@ pub(crate) fn work(
     unreachable!("the last call returns")
 }
 
-fn call(
-    shop: &Workshop<'_>,
-    diagnostics: Option<&[String]>,
-    renew: &mut dyn FnMut() -> bool,
-) -> WorkerEnd {
+fn call(shop: &Workshop<'_>, diagnostics: Option<&[String]>, office: &mut dyn Office) -> WorkerEnd {
     let (bench, policy) = (shop.bench, shop.bench.place.policy);
     let rhythm = Rhythm {
         renew_every: policy.renew_every,
@@ -275,7 +274,7 @@ fn call(
             meter,
         })
     };
-    worker::drive(shop.clock, rhythm, shop.is_cancelled, ask, renew)
+    worker::drive(shop.clock, rhythm, shop.is_cancelled, ask, office)
 }
 
 fn look(

@@ -23,7 +23,7 @@ use crate::domain::session::MemoryMode;
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
-use crate::ledger::{Holder, JobError, Ledger, LedgerError, Pace};
+use crate::ledger::{Budget, Denial, Holder, JobError, Ledger, LedgerError, Pace};
 use crate::model::{Model, Tokens};
 use crate::notes::withheld_set::WithheldSetError;
 use crate::recaps::RecapsError;
@@ -112,6 +112,9 @@ pub(crate) struct Parts<'a> {
     /// The author of edit commits.
     pub(crate) person: &'a Author,
     pub(crate) policy: &'a Policy,
+    /// What a back end that costs something may spend, shared with all stages
+    /// of the pass.
+    pub(crate) budget: &'a Budget,
     /// A person wants to stop: asked before the worker, while it works, and
     /// before anything is published.
     pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
@@ -144,6 +147,9 @@ pub(crate) enum Outcome {
     FailedAfter { error: JobError },
     /// There was an attempt that waits for a person's word.
     Parked { error: JobError },
+    /// The budgets of pass or day are used up; the job is given back as it
+    /// was. Inputs stay pending.
+    UsedUp { denial: Denial },
     /// A person asked this process to stop. Inputs stay pending.
     Stopped,
 }

@@ -22,12 +22,17 @@ use crate::consolidate::plan;
 use crate::consolidate::publish::{self, Press, Printed};
 use crate::consolidate::staging::Staging;
 use crate::consolidate::survey::{self, Survey, Texts};
+use crate::consolidate::worker::Office;
 use crate::consolidate::{
     Complaint, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome, Parts,
 };
 use crate::domain::id::{ObjectId, RunId};
-use crate::ledger::{ConsolidationClaim, ConsolidationEnd, JobError, Lease, Ledger, UsageByThread};
-use crate::model::Model;
+use crate::domain::text::Redacted;
+use crate::ledger::{
+    Budget, CallPermit, ConsolidationClaim, ConsolidationEnd, Denial, JobError, Lease, Ledger,
+    UsageByThread,
+};
+use crate::model::{Model, Tokens};
 use crate::notes::withheld_set::WithheldSet;
 use crate::store::author::Author;
 use crate::store::error::StoreError;
@@ -35,6 +40,7 @@ use crate::store::{Snapshot, Store, StorePaths};
 use crate::sys::clock::Clock;
 use crate::sys::ids::Ids;
 use crate::sys::stop;
+use crate::text::redact::redact_str;
 
 /// Runs one consolidation, from the claim to the mark of success.
 ///
@@ -84,6 +90,8 @@ pub(crate) fn run(
         ledger: &mut *parts.ledger,
         lease,
         clock: parts.clock,
+        budget: (!parts.model.is_free()).then_some(parts.budget),
+        model_name: redact_str(parts.model.name()),
         has_worked: false,
     };
     let result = pass.steps(&mut books, &mut report);
@@ -130,6 +138,14 @@ impl Ended {
         Self {
             outcome: Outcome::Busy { holder: None },
             mark: None,
+        }
+    }
+
+    /// A limit of ours is no failure of the job either.
+    const fn used_up(denial: Denial) -> Self {
+        Self {
+            outcome: Outcome::UsedUp { denial },
+            mark: Some(ConsolidationEnd::Released),
         }
     }
 
@@ -184,11 +200,14 @@ struct Books<'a> {
     ledger: &'a mut Ledger,
     lease: Lease,
     clock: &'a dyn Clock,
+    /// `None`: calls cost nothing and are not counted.
+    budget: Option<&'a Budget>,
+    model_name: Redacted,
     /// There is a result, so a failure from now on is one of publishing.
     has_worked: bool,
 }
 
-impl Books<'_> {
+impl Office for Books<'_> {
     /// `false` when somebody else has the job now. A busy ledger is no loss:
     /// the lease outlasts many renewals.
     fn renew(&mut self) -> bool {
@@ -201,6 +220,28 @@ impl Books<'_> {
         }
     }
 
+    fn take_call(&mut self) -> Option<CallPermit> {
+        let Some(budget) = self.budget else {
+            return Some(CallPermit::Granted);
+        };
+        let now = self.clock.now();
+        self.ledger.take_call(&self.model_name, budget, now).ok()
+    }
+
+    fn add_tokens(&mut self, tokens: Tokens) {
+        if self.budget.is_none() {
+            return;
+        }
+        let (name, now) = (&self.model_name, self.clock.now());
+        let told = (self.ledger).add_tokens(name, tokens.input, tokens.output, now);
+        // The answer is there and paid for: it is not thrown away over a sum.
+        if let Err(error) = told {
+            tracing::warn!(%error, "the tokens of a call were not counted");
+        }
+    }
+}
+
+impl Books<'_> {
     /// Losing this write loses nothing: the next run finds the same state in
     /// the files. So an error is only worth a line in the log. True when the
     /// job had changed hands.
@@ -405,6 +446,7 @@ impl Pass<'_> {
         let attempt = match worked {
             Worked::Judged(attempt) => attempt,
             Worked::LeaseLost => return Ok(Ended::lost()),
+            Worked::Denied(denial) => return Ok(Ended::used_up(denial)),
             Worked::Failed { tokens, .. } if (self.is_cancelled)() => {
                 report.tokens = tokens;
                 return Ok(Ended::stopped());
@@ -484,7 +526,7 @@ impl Pass<'_> {
             clock: self.clock,
             is_cancelled: self.is_cancelled,
         };
-        attempt::work(&shop, &mut || books.renew())
+        attempt::work(&shop, books)
     }
 }
 

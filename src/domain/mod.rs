@@ -13,6 +13,7 @@
 //! No I/O, no clock, no randomness, no `serde`: wire formats have structs of
 //! their own where they are read.
 
+pub(crate) mod endpoint;
 pub(crate) mod entry;
 pub(crate) mod id;
 pub(crate) mod item;

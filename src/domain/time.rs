@@ -57,6 +57,12 @@ impl Timestamp {
         Some(Self(parsed.as_millisecond()))
     }
 
+    /// Reads the date of an HTTP header, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+    pub(crate) fn parse_http_date(text: &str) -> Option<Self> {
+        let parsed = jiff::fmt::rfc2822::parse(text.trim()).ok()?;
+        Some(Self(parsed.timestamp().as_millisecond()))
+    }
+
     /// Reads the stamp at the start of file names, `2026-12-01T05-33-44`, as UTC.
     pub(crate) fn parse_file_stamp(text: &str) -> Option<Self> {
         let civil = DateTime::strptime(FILE_STAMP, text).ok()?;
@@ -105,6 +111,13 @@ mod tests {
             assert_eq!(instant.to_string(), printed);
         }
         assert_eq!(Timestamp::parse_rfc3339("yesterday"), None);
+    }
+
+    #[test]
+    fn dates_of_http_headers_are_read() {
+        let instant = Timestamp::parse_http_date("Tue, 10 Mar 2026 12:00:05 GMT").unwrap();
+        assert_eq!(instant.to_string(), "2026-03-10T12:00:05+00:00");
+        assert_eq!(Timestamp::parse_http_date("soon"), None);
     }
 
     #[test]

@@ -95,12 +95,14 @@ fn facts(head: &SessionHead) -> SessionFacts {
     }
 }
 
-/// Tokens of a transcript that fit into a model with this window.
-pub(crate) fn tokens_max(context_tokens: Option<usize>) -> usize {
-    context_tokens.map_or(INPUT_TOKENS_DEFAULT, |window| {
+/// Tokens of a transcript that fit into a model with this window, and that
+/// a person wants to send at most.
+pub(crate) fn tokens_max(context_tokens: Option<usize>, wanted_max: Option<usize>) -> usize {
+    let fitting = context_tokens.map_or(INPUT_TOKENS_DEFAULT, |window| {
         let effective = window.saturating_mul(EFFECTIVE_PERCENT) / 100;
         (effective.saturating_mul(TRANSCRIPT_PERCENT) / 100).max(1)
-    })
+    });
+    wanted_max.map_or(fitting, |most| fitting.min(most.max(1)))
 }
 
 /// A prompt with places to fill in.

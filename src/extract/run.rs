@@ -16,26 +16,26 @@
 //! written. Neither is held while a model works.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::domain::id::ThreadId;
 use crate::domain::item::{Item, Provenance, Trust};
 use crate::domain::limits::EXTRACTIONS_AT_ONCE_MAX;
+use crate::domain::quota::RateLimits;
 use crate::domain::recap::{Recap, RecapHeader};
 use crate::domain::session::{Citation, ReadReport, SessionHead};
 use crate::domain::text::Redacted;
-use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::extract::grounding::Grounding;
 use crate::extract::input::{self, Prepared, Template, TemplateError};
 use crate::extract::reply::{self, Answer, Finding, ReplyError};
 use crate::ledger::{
-    CallPermit, DayLimits, Demand, ExtractionClaim, ExtractionEnd, JobError, Lease, Ledger,
+    Budget, CallPermit, Demand, Denial, ExtractionClaim, ExtractionEnd, JobError, Lease, Ledger,
     LedgerError,
 };
-use crate::model::{ExtractionRequest, Model, ModelError, Reply, Tokens, Unmetered};
+use crate::model::{ExtractionRequest, Meter, Model, ModelError, Reply, Tokens};
 use crate::recaps::{Extractions, RecapsError, Stored};
 use crate::sessions::{self, Found, ReadError};
 use crate::sys::clock::Clock;
@@ -56,9 +56,10 @@ pub(crate) struct Pass<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// Extractions that may run over all processes.
     pub(crate) running_max: u32,
-    /// Calls of this pass; `None` for back ends that cost nothing.
-    pub(crate) calls_max: Option<u64>,
-    pub(crate) day_limits: DayLimits,
+    /// What back ends that cost something may spend.
+    pub(crate) budget: &'a Budget,
+    /// Whether what a service says of its limits leaves enough to go on.
+    pub(crate) leaves_enough: &'a (dyn Fn(&RateLimits) -> bool + Sync),
     /// This version's usage counts: citations found in transcripts go there.
     pub(crate) counts_citations: bool,
     /// A person wants to stop; checked between steps.
@@ -130,13 +131,9 @@ pub(crate) enum Outcome {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Halt {
     Cancelled,
-    CallsOfPass,
-    CallsOfDay {
-        until: Timestamp,
-    },
-    TokensOfDay {
-        until: Timestamp,
-    },
+    Denied(Denial),
+    /// The service said that little of the quota is left.
+    Quota,
     /// The model could not be reached or asked for patience: the sessions
     /// behind would only fail in the same way.
     Model,
@@ -292,7 +289,10 @@ impl Pass<'_> {
         // 3. and 4. The question, and an answer that has the right form. Where
         // nobody said anything there is nothing to ask (reference row 32).
         let asked = if prepared.items.iter().any(is_human) {
-            self.ask(&prepared, state, &mut seen.tokens)?
+            let meter = SessionMeter::new(self, state);
+            let asked = self.ask(&prepared, &meter);
+            seen.tokens = *lock(&meter.tokens);
+            asked?
         } else {
             Asked::nothing()
         };
@@ -325,6 +325,9 @@ impl Pass<'_> {
     fn halt(&self, state: &State) -> Option<Halt> {
         if (self.is_cancelled)() {
             return Some(Halt::Cancelled);
+        }
+        if state.is_quota_low.load(Ordering::Relaxed) {
+            return Some(Halt::Quota);
         }
         state.halted.load(Ordering::Relaxed).then_some(Halt::Model)
     }
@@ -374,18 +377,18 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Asks the model; once more with a longer reply when it was cut off.
-    fn ask(
-        &self,
-        prepared: &Prepared,
-        state: &State,
-        tokens: &mut Tokens,
-    ) -> Result<Asked, Outcome> {
+    /// Asks the model: once more with a longer reply when it was cut off, and
+    /// once more with half of the prompt when it was too long.
+    fn ask(&self, prepared: &Prepared, meter: &SessionMeter<'_>) -> Result<Asked, Outcome> {
         let was_rendered = AtomicBool::new(false);
         let template_error = Mutex::new(None);
-        let tokens_max = input::tokens_max(self.model.context_tokens());
+        let tokens_max = AtomicUsize::new(input::tokens_max(
+            self.model.context_tokens(),
+            self.model.input_tokens_max(),
+        ));
         let render = || {
             was_rendered.store(true, Ordering::Relaxed);
+            let tokens_max = tokens_max.load(Ordering::Relaxed);
             input::render(self.version, prepared, self.template, tokens_max).unwrap_or_else(
                 |error| {
                     *lock(&template_error) = Some(error);
@@ -393,15 +396,18 @@ impl Pass<'_> {
                 },
             )
         };
-        for wants_longer_reply in [false, true] {
-            self.permit(state)?;
+        let (mut wants_longer_reply, mut is_shrunk) = (false, false);
+        loop {
+            if let Some(halt) = self.halt(meter.state) {
+                return Err(Outcome::NotTried(halt));
+            }
             let request = ExtractionRequest {
                 version: self.version,
                 facts: &prepared.facts,
                 items: &prepared.items,
                 schema: reply::schema(self.version),
                 wants_longer_reply,
-                meter: &Unmetered { is_wanted: true },
+                meter,
                 render: &render,
             };
             stop::point("extract.before_model");
@@ -409,15 +415,25 @@ impl Pass<'_> {
             if let Some(error) = lock(&template_error).take() {
                 return Err(Outcome::Failed(Failure::Template(error)));
             }
-            let reply = answered.map_err(model_outcome)?;
-            self.count_tokens(&reply, tokens)?;
+            let reply = match answered {
+                Err(ModelError::TooLong) if !is_shrunk && was_rendered.load(Ordering::Relaxed) => {
+                    is_shrunk = true;
+                    let halved = tokens_max.load(Ordering::Relaxed) / 2;
+                    tokens_max.store(halved.max(1), Ordering::Relaxed);
+                    continue;
+                }
+                Err(error) => return Err(meter.outcome(error)),
+                Ok(reply) => reply,
+            };
             // A back end that says what it rests on copies; others may believe.
             let grounding = match reply.rests_on {
                 Some(_) => Grounding::none(),
                 None => Grounding::of(&prepared.items),
             };
             match reply::parse(self.version, &reply.text, &grounding) {
-                Err(ReplyError::CutOff) if !wants_longer_reply => {}
+                Err(error) if !wants_longer_reply && is_cut(&error, &reply) => {
+                    wants_longer_reply = true;
+                }
                 Err(error) => return Err(Outcome::Failed(Failure::Reply(error))),
                 Ok(answer) => {
                     return Ok(Asked {
@@ -428,47 +444,6 @@ impl Pass<'_> {
                 }
             }
         }
-        Err(Outcome::Failed(Failure::Reply(ReplyError::CutOff)))
-    }
-
-    /// Takes one call out of the budgets of pass and day.
-    fn permit(&self, state: &State) -> Result<(), Outcome> {
-        if let Some(halt) = self.halt(state) {
-            return Err(Outcome::NotTried(halt));
-        }
-        if self.model.is_free() {
-            return Ok(());
-        }
-        let made = state.calls.fetch_add(1, Ordering::Relaxed);
-        if self.calls_max.is_some_and(|calls_max| calls_max <= made) {
-            return Err(Outcome::NotTried(Halt::CallsOfPass));
-        }
-        let name = redact_str(self.model.name());
-        let permit = lock(self.ledger)
-            .take_call(&name, self.day_limits, self.clock.now())
-            .map_err(|error| Outcome::Failed(Failure::Ledger(error)))?;
-        match permit {
-            CallPermit::Granted => Ok(()),
-            CallPermit::CallsUsedUp { until } => Err(Outcome::NotTried(Halt::CallsOfDay { until })),
-            CallPermit::TokensUsedUp { until } => {
-                Err(Outcome::NotTried(Halt::TokensOfDay { until }))
-            }
-        }
-    }
-
-    fn count_tokens(&self, reply: &Reply, tokens: &mut Tokens) -> Result<(), Outcome> {
-        if self.model.is_free() {
-            return Ok(());
-        }
-        let used = Tokens {
-            calls: 1,
-            ..reply.tokens
-        };
-        *tokens = tokens.plus(used);
-        let name = redact_str(self.model.name());
-        lock(self.ledger)
-            .add_tokens(&name, used.input, used.output, self.clock.now())
-            .map_err(|error| Outcome::Failed(Failure::Ledger(error)))
     }
 
     fn recap(&self, task: &Task<'_>, prepared: &Prepared, asked: Asked) -> Recap {
@@ -514,7 +489,90 @@ impl Pass<'_> {
 #[derive(Default)]
 struct State {
     halted: AtomicBool,
-    calls: AtomicU64,
+    is_quota_low: AtomicBool,
+}
+
+/// What one session's calls cost, and whether they may be made.
+struct SessionMeter<'a> {
+    pass: &'a Pass<'a>,
+    state: &'a State,
+    tokens: Mutex<Tokens>,
+    /// Why a call was not made.
+    stopped: Mutex<Option<Stopped>>,
+}
+
+enum Stopped {
+    Denied(Denial),
+    Ledger(LedgerError),
+}
+
+impl<'a> SessionMeter<'a> {
+    fn new(pass: &'a Pass<'a>, state: &'a State) -> Self {
+        Self {
+            pass,
+            state,
+            tokens: Mutex::default(),
+            stopped: Mutex::default(),
+        }
+    }
+
+    /// What an error of the back end means; a limit of ours says more itself.
+    fn outcome(&self, error: ModelError) -> Outcome {
+        match (lock(&self.stopped).take(), error) {
+            (Some(Stopped::Denied(denial)), _) => Outcome::NotTried(Halt::Denied(denial)),
+            (Some(Stopped::Ledger(error)), _) => Outcome::Failed(Failure::Ledger(error)),
+            (None, ModelError::Cancelled) => Outcome::NotTried(Halt::Cancelled),
+            (None, error) => Outcome::Failed(Failure::Model(error)),
+        }
+    }
+}
+
+impl Meter for SessionMeter<'_> {
+    fn keep_going(&self) -> bool {
+        !(self.pass.is_cancelled)()
+    }
+
+    fn take_call(&self) -> Result<(), ModelError> {
+        let pass = self.pass;
+        if pass.model.is_free() {
+            return Ok(());
+        }
+        let name = redact_str(pass.model.name());
+        let permit = lock(pass.ledger).take_call(&name, pass.budget, pass.clock.now());
+        let stopped = match permit {
+            Ok(CallPermit::Granted) => {
+                lock(&self.tokens).calls += 1;
+                return Ok(());
+            }
+            Ok(CallPermit::Denied(denial)) => Stopped::Denied(denial),
+            Err(error) => Stopped::Ledger(error),
+        };
+        *lock(&self.stopped) = Some(stopped);
+        Err(ModelError::LimitReached { limit: "of calls" })
+    }
+
+    fn add_tokens(&self, tokens: Tokens) {
+        let pass = self.pass;
+        if pass.model.is_free() {
+            return;
+        }
+        let used = Tokens { calls: 0, ..tokens };
+        let mut sum = lock(&self.tokens);
+        *sum = sum.plus(used);
+        let name = redact_str(pass.model.name());
+        let (input, output) = (used.input, used.output);
+        let told = lock(pass.ledger).add_tokens(&name, input, output, pass.clock.now());
+        // The answer is there and paid for: it is not thrown away over a sum.
+        if let Err(error) = told {
+            tracing::warn!(%error, "the tokens of a call were not counted");
+        }
+    }
+
+    fn note_limits(&self, limits: &RateLimits) {
+        if !(self.pass.leaves_enough)(limits) {
+            self.state.is_quota_low.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 /// An answer and what goes into the header with it.
@@ -538,11 +596,9 @@ fn is_human(item: &Item<Redacted>) -> bool {
     item.provenance == Provenance::Human
 }
 
-fn model_outcome(error: ModelError) -> Outcome {
-    match error {
-        ModelError::Cancelled => Outcome::NotTried(Halt::Cancelled),
-        error => Outcome::Failed(Failure::Model(error)),
-    }
+/// Whether more room for the reply can help.
+const fn is_cut(error: &ReplyError, reply: &Reply) -> bool {
+    reply.is_cut || matches!(error, ReplyError::CutOff)
 }
 
 /// A reply that does not say what it rests on rests on everything.
@@ -571,11 +627,11 @@ pub(crate) fn preview(
     found: &Found,
     version: MemoryVersion,
     template: &Template,
-    context_tokens: Option<usize>,
+    model: &dyn Model,
 ) -> Result<Vec<Redacted>, Failure> {
     let session = sessions::read(found).map_err(Failure::Session)?;
     let prepared = input::prepare(session);
-    let tokens_max = input::tokens_max(context_tokens);
+    let tokens_max = input::tokens_max(model.context_tokens(), model.input_tokens_max());
     input::render(version, &prepared, template, tokens_max).map_err(Failure::Template)
 }
 

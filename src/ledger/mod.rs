@@ -53,7 +53,7 @@ pub(crate) use self::job::{
     JobError, JobKind, JobState, Lease, LedgerId, Pace,
 };
 pub(crate) use self::marks::{Mark, Marks};
-pub(crate) use self::spend::{CallPermit, DayLimits, Spend};
+pub(crate) use self::spend::{Budget, CallPermit, DayLimits, Denial, Spend};
 pub(crate) use self::usage::UsageByThread;
 
 /// An open ledger: one connection, used by one thread at a time.

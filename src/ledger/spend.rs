@@ -1,5 +1,7 @@
 //! What models were asked, by day, and the day's hard limits.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use rusqlite::params;
 
 use crate::domain::text::Redacted;
@@ -36,14 +38,41 @@ pub(crate) struct DayLimits {
 pub(crate) enum CallPermit {
     /// It is counted already.
     Granted,
+    Denied(Denial),
+}
+
+/// Why a call may not be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Denial {
+    /// This pass has made all of its calls.
+    CallsOfPass,
     /// The day's calls are used up until then.
-    CallsUsedUp { until: Timestamp },
+    CallsOfDay { until: Timestamp },
     /// The day's tokens are used up until then.
-    TokensUsedUp { until: Timestamp },
+    TokensOfDay { until: Timestamp },
+}
+
+/// What one pass may spend, over all its stages and threads.
+#[derive(Debug, Default)]
+pub(crate) struct Budget {
+    /// Calls of this pass; `None` is no limit.
+    pub(crate) calls_max: Option<u64>,
+    pub(crate) day: DayLimits,
+    made: AtomicU64,
+}
+
+impl Budget {
+    pub(crate) const fn new(calls_max: Option<u64>, day: DayLimits) -> Self {
+        Self {
+            calls_max,
+            day,
+            made: AtomicU64::new(0),
+        }
+    }
 }
 
 impl Ledger {
-    /// Takes one call out of the day's budget, before the call is made, so
+    /// Takes one call out of the budgets of pass and day, before the call is made, so
     /// that processes at once cannot overdraw it.
     ///
     /// # Errors
@@ -52,10 +81,15 @@ impl Ledger {
     pub(crate) fn take_call(
         &mut self,
         model: &Redacted,
-        limits: DayLimits,
+        budget: &Budget,
         now: Timestamp,
     ) -> Result<CallPermit, LedgerError> {
         let attempt = "count a call";
+        let made = budget.made.fetch_add(1, Ordering::Relaxed);
+        if budget.calls_max.is_some_and(|most| most <= made) {
+            return Ok(CallPermit::Denied(Denial::CallsOfPass));
+        }
+        let limits = budget.day;
         let day = now.date();
         let until = Timestamp::from_seconds(
             (now.seconds().div_euclid(DAY_SECONDS) + 1).saturating_mul(DAY_SECONDS),
@@ -67,10 +101,10 @@ impl Ledger {
                 .query_row(sql, [&day], |row| Ok((row.get(0)?, row.get(1)?)))
                 .map_err(while_trying_to(attempt))?;
             if limits.calls_max.is_some_and(|most| most <= unsigned(calls)) {
-                return Ok(CallPermit::CallsUsedUp { until });
+                return Ok(CallPermit::Denied(Denial::CallsOfDay { until }));
             }
             if (limits.tokens_max).is_some_and(|most| most <= unsigned(tokens)) {
-                return Ok(CallPermit::TokensUsedUp { until });
+                return Ok(CallPermit::Denied(Denial::TokensOfDay { until }));
             }
             let sql = "INSERT INTO spend (day, model, calls, tokens_in, tokens_out)
                  VALUES (?1, ?2, 1, 0, 0) ON CONFLICT DO UPDATE SET calls = calls + 1";

@@ -26,6 +26,7 @@ use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::Withheld;
 use crate::sys::fs::FsError;
 
+pub(crate) mod api;
 pub(crate) mod command;
 mod finish;
 pub(crate) mod offline;
@@ -49,6 +50,11 @@ pub(crate) trait Model: Send + Sync {
     /// Input tokens that fit, where the back end knows it. The effective
     /// share is taken off by the caller.
     fn context_tokens(&self) -> Option<usize> {
+        None
+    }
+
+    /// Most tokens of a prompt, where a person set that.
+    fn input_tokens_max(&self) -> Option<usize> {
         None
     }
 
@@ -90,12 +96,14 @@ pub(crate) trait Meter: Sync {
     fn note_limits(&self, limits: &RateLimits);
 }
 
-/// For what costs nothing, such as a test's request.
+/// For what costs nothing: a test's request.
+#[cfg(test)]
 #[derive(Debug)]
 pub(crate) struct Unmetered {
     pub(crate) is_wanted: bool,
 }
 
+#[cfg(test)]
 impl Meter for Unmetered {
     fn keep_going(&self) -> bool {
         self.is_wanted
@@ -157,6 +165,8 @@ pub(crate) struct Reply {
     /// Lowest trust of what the reply rests on, where the back end can tell;
     /// `None` leaves it to what the session holds.
     pub(crate) rests_on: Option<Trust>,
+    /// The back end says that the output limit ended it.
+    pub(crate) is_cut: bool,
     pub(crate) tokens: Tokens,
 }
 

@@ -193,6 +193,7 @@ impl Model for Replay {
 
     fn extract(&self, request: &ExtractionRequest<'_>) -> Result<Reply, ModelError> {
         let messages = request.messages();
+        request.meter.take_call()?;
         let answer: ExtractionAnswer = self.next(&LoggedRequest {
             purpose: "extract",
             key: request.facts.thread_id.as_str(),
@@ -203,6 +204,7 @@ impl Model for Replay {
             wants_longer_reply: request.wants_longer_reply,
         })?;
         answer.stop();
+        request.meter.add_tokens(Self::tokens(answer.tokens));
         if let Some(failure) = &answer.fail {
             return Err(failure.error(answer.retry_after_seconds));
         }
@@ -217,11 +219,13 @@ impl Model for Replay {
         Ok(Reply {
             text: Raw::new(text),
             rests_on: answer.rests_on.as_deref().and_then(trust),
+            is_cut: false,
             tokens: Self::tokens(answer.tokens),
         })
     }
 
     fn consolidate(&self, request: &ConsolidationRequest<'_>) -> Result<WorkerReport, ModelError> {
+        request.meter.take_call()?;
         let answer: ConsolidationAnswer = self.next(&LoggedRequest {
             purpose: "consolidate",
             key: request.version.label(),
@@ -234,6 +238,7 @@ impl Model for Replay {
         if let Some(name) = &answer.stop {
             stop::point(&format!("replay.{name}"));
         }
+        request.meter.add_tokens(Self::tokens(answer.tokens));
         let mut report = WorkerReport::default();
         if answer.offline {
             report = Offline.consolidate(request)?;

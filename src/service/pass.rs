@@ -16,13 +16,14 @@ use crate::config::Config;
 use crate::config::modes::{self, ModeEntry, Modes, ModesError, SetBy};
 use crate::consolidate::{self, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome};
 use crate::domain::id::ThreadId;
+use crate::domain::quota::RateLimits;
 use crate::domain::session::{MemoryMode, SessionHead};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::extract::input::TemplateError;
 use crate::extract::run::{self as extract_run, Report as SessionReport, Task};
 use crate::extract::select::{Reason, Selection};
-use crate::ledger::{DayLimits, Ledger, LedgerError, OpenError, Pace};
+use crate::ledger::{Budget, DayLimits, Ledger, LedgerError, OpenError, Pace};
 use crate::model::Model;
 use crate::recaps::{Extractions, PruneRules, RecapsError};
 use crate::service::LOCK_WAIT;
@@ -175,6 +176,7 @@ pub(crate) fn run(
         ..PassReport::default()
     };
     let ledger = Mutex::new(ledger);
+    let budget = budget(parts, request);
     for version in versions {
         let mut one = VersionReport {
             version: *version,
@@ -190,11 +192,12 @@ pub(crate) fn run(
                 report.versions.push(one);
                 continue;
             }
-            extract(parts, &ledger, &scan, &modes, request, &mut one)?;
+            extract(parts, &ledger, &budget, &scan, &modes, request, &mut one)?;
         }
         if parts.stages != Stages::ExtractOnly && !(parts.is_cancelled)() {
             (parts.progress)(Progress::Consolidating { version: *version });
-            one.consolidated = Some(consolidate(parts, &ledger, &scan, request, *version)?);
+            let done = consolidate(parts, &ledger, &budget, &scan, request, *version)?;
+            one.consolidated = Some(done);
         }
         report.versions.push(one);
     }
@@ -302,9 +305,30 @@ fn refusal(
     quota::decide(limits.as_ref(), remaining_percent_min, now)
 }
 
+/// What the whole pass may spend on back ends that cost something.
+fn budget(parts: &PassParts<'_>, request: &PassRequest) -> Budget {
+    let limits = &parts.config.model;
+    Budget::new(
+        Some(request.calls_max.unwrap_or(limits.calls_per_pass_max)),
+        DayLimits {
+            calls_max: Some(limits.calls_per_day_max),
+            tokens_max: Some(limits.tokens_per_day_max),
+        },
+    )
+}
+
+/// What a service says of its limits counts as what a transcript says: a
+/// person at the terminal decides that for themselves.
+fn leaves_enough(parts: &PassParts<'_>, request: &PassRequest, limits: &RateLimits) -> bool {
+    let remaining_percent_min = parts.config.memories.min_rate_limit_remaining_percent;
+    let now = parts.clock.now();
+    request.is_by_hand || quota::decide(Some(limits), remaining_percent_min, now).is_none()
+}
+
 fn extract(
     parts: &PassParts<'_>,
     ledger: &Mutex<Ledger>,
+    budget: &Budget,
     scan: &Scan,
     modes: &Modes,
     request: &PassRequest,
@@ -341,10 +365,6 @@ fn extract(
     (parts.progress)(Progress::Extracting { total: tasks.len() });
     let is_free = parts.model.is_free();
     let takes_all = request.is_by_hand && is_free;
-    let limits = &parts.config.model;
-    let calls_max = request
-        .calls_max
-        .or((!is_free).then_some(limits.calls_per_pass_max));
     let pass = extract_run::Pass {
         version,
         model: parts.model,
@@ -359,11 +379,8 @@ fn extract(
         } else {
             parts.config.memories.max_rollouts_per_startup
         },
-        calls_max,
-        day_limits: DayLimits {
-            calls_max: (!is_free).then_some(limits.calls_per_day_max),
-            tokens_max: (!is_free).then_some(limits.tokens_per_day_max),
-        },
+        budget,
+        leaves_enough: &|limits| leaves_enough(parts, request, limits),
         counts_citations: version == parts.config.memories.version,
         is_cancelled: parts.is_cancelled,
         progress: &|report| (parts.progress)(Progress::Extracted { report }),
@@ -411,6 +428,7 @@ fn left_out(sessions: &[(Found, SessionHead)], selection: &Selection) -> Vec<(Th
 fn consolidate(
     parts: &PassParts<'_>,
     ledger: &Mutex<Ledger>,
+    budget: &Budget,
     scan: &Scan,
     request: &PassRequest,
     version: MemoryVersion,
@@ -434,6 +452,7 @@ fn consolidate(
             )?,
             person: parts.person,
             policy: &policy,
+            budget,
             is_cancelled: parts.is_cancelled,
         },
         &ConsolidateRequest {

@@ -102,6 +102,12 @@ impl Variables {
         passed
     }
 
+    /// The variable `name`, when it is set to text that is not empty.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        let value = self.0.get(&OsString::from(name))?.to_str()?;
+        (!value.is_empty()).then_some(value)
+    }
+
     pub(crate) fn search_path(&self) -> Option<&OsString> {
         self.0.get(&OsString::from("PATH"))
     }

@@ -119,6 +119,31 @@ pub(crate) fn read_text_if_any(path: &Path, bytes_max: u64) -> Result<Option<Str
     String::from_utf8(bytes).map(Some).map_err(not_utf8)
 }
 
+/// Reads a file that a person named, who may have put a link there.
+///
+/// # Errors
+///
+/// As [`read_text_if_any`]; a missing file is an error too.
+pub(crate) fn read_named(path: &Path, bytes_max: u64) -> Result<Vec<u8>, FsError> {
+    let real = std::fs::canonicalize(path).map_err(FsError::at("read", path))?;
+    read(&real, bytes_max)
+}
+
+/// Whether others than its owner may read the file at `path`; false where the
+/// system has no such thing, or there is no file.
+pub(crate) fn is_open_to_others(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & 0o077 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
 fn open_no_follow(path: &Path) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);

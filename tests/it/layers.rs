@@ -9,7 +9,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("text", &["domain"]),
     ("sys", &["domain"]),
     ("validate", &["domain", "text"]),
-    ("config", &["domain", "sys"]),
+    ("config", &["domain", "text", "sys"]),
     ("store", &["domain", "sys"]),
     ("ledger", &["domain", "sys"]),
     ("sessions", &["domain", "text", "sys"]),

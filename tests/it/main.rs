@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod backends;
 mod faults;
 mod house;
 mod layers;

@@ -36,7 +36,7 @@ fn print_prompts(context: &Context, config: &Config, request: PassRequest) -> Re
     let model = context.extract_model(config)?;
     let mut shown = 0;
     for found in survey.eligible() {
-        let messages = match preview(found, version, &template, model.context_tokens()) {
+        let messages = match preview(found, version, &template, model.as_ref()) {
             Ok(messages) => messages,
             Err(error) => {
                 context.printer.warn(error.to_string());

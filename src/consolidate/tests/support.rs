@@ -17,7 +17,7 @@ use crate::domain::recap::{Recap, RecapHeader};
 use crate::domain::session::MemoryMode;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
-use crate::ledger::{Ledger, Pace};
+use crate::ledger::{Budget, Ledger, Pace};
 use crate::model::{
     ConsolidationRequest, ExtractionRequest, Model, ModelError, Reply, WorkerReport,
 };
@@ -167,6 +167,7 @@ impl Sandbox {
                 modes: &self.modes,
                 person: &person,
                 policy: &self.policy,
+                budget: &Budget::default(),
             },
             &ConsolidateRequest {
                 version: self.version,

@@ -16,9 +16,11 @@ use crate::text::redact::redact_str;
 
 #[test]
 fn the_transcript_may_take_70_percent_of_the_effective_window() {
-    assert_eq!(tokens_max(Some(200_000)), 133_000);
-    assert_eq!(tokens_max(Some(1)), 1);
-    assert_eq!(tokens_max(None), 150_000);
+    assert_eq!(tokens_max(Some(200_000), None), 133_000);
+    assert_eq!(tokens_max(Some(200_000), Some(50_000)), 50_000);
+    assert_eq!(tokens_max(Some(50_000), Some(200_000)), 33_250);
+    assert_eq!(tokens_max(Some(1), None), 1);
+    assert_eq!(tokens_max(None, None), 150_000);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::domain::session::{Agent, SessionHead};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::extract::input::Template;
-use crate::ledger::{DayLimits, Demand, Job, JobKind, JobState, Ledger};
+use crate::ledger::{Budget, DayLimits, Demand, Job, JobKind, JobState, Ledger};
 use crate::model::Model;
 use crate::model::offline::Offline;
 use crate::model::replay::Replay;
@@ -181,8 +181,8 @@ impl TestPass<'_> {
             lock_wait: Duration::from_secs(10),
             clock: &FixedClock(NOW),
             running_max: 1_000,
-            calls_max: self.calls_max,
-            day_limits: self.day_limits,
+            budget: &Budget::new(self.calls_max, self.day_limits),
+            leaves_enough: &|_| true,
             counts_citations: true,
             is_cancelled: &|| self.is_cancelled,
             progress: &|_| told.store(true, Ordering::Relaxed),

@@ -11,6 +11,7 @@ use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion::{self, V1, V2};
 use crate::extract::input::Template;
 use crate::ledger::{ExtractionClaim, JobError, JobState};
+use crate::model::offline::Offline;
 use crate::sys::fs::remove;
 
 const ASK: &str = "Fix the parser so that tabs count as one column";
@@ -225,7 +226,7 @@ fn prompts_say_that_the_session_is_ours_and_headers_name_the_prompt() {
         .to_owned();
     assert_eq!(first.lines().next(), Some(WORKER_MARK));
     let template = Template::built_in(V2);
-    let shown = preview(&session.0, V2, &template, None).unwrap();
+    let shown = preview(&session.0, V2, &template, &Offline).unwrap();
     assert_eq!(shown[0].as_str(), first);
     let header = home.recap(V2, "a").unwrap().header;
     assert_eq!(header.prompt, Some(template.identity()));
@@ -331,7 +332,7 @@ fn prompts_keep_the_environment_and_drop_instructions_skills_and_developer_messa
     let session = home.session("a", &lines);
     for version in MemoryVersion::ALL {
         let template = Template::built_in(version);
-        let parts = preview(&session.0, version, &template, None).unwrap();
+        let parts = preview(&session.0, version, &template, &Offline).unwrap();
         let prompt: String = parts.into_iter().map(Redacted::into_string).collect();
         assert!(!prompt.contains("drop-"), "{prompt}");
         for kept in ["keep-environment", "keep-notification", "keep-answer", ASK] {
@@ -349,11 +350,11 @@ fn prompts_keep_the_environment_and_drop_instructions_skills_and_developer_messa
 #[test]
 fn calls_of_a_pass_and_of_a_day_are_hard_limits_and_cost_no_retry() {
     for (calls_max, day_max, expected) in [
-        (Some(2), None, "not tried: CallsOfPass"),
+        (Some(2), None, "not tried: Denied(CallsOfPass)"),
         (
             None,
             Some(2),
-            "not tried: CallsOfDay { until: Timestamp(1796256000000) }",
+            "not tried: Denied(CallsOfDay { until: Timestamp(1796256000000) })",
         ),
     ] {
         let home = Home::new();

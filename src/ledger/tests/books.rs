@@ -11,7 +11,8 @@ use crate::domain::text::{Raw, Redacted};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::ledger::{
-    CallPermit, DayLimits, Demand, ExtractionClaim, ExtractionEnd, JobError, Lease, Ledger, Mark,
+    Budget, CallPermit, DayLimits, Demand, Denial, ExtractionClaim, ExtractionEnd, JobError, Lease,
+    Ledger, Mark,
 };
 
 const V1: MemoryVersion = MemoryVersion::V1;
@@ -189,16 +190,17 @@ fn spend_is_kept_by_day_and_model_and_limits_are_hard() {
         calls_max: Some(3),
         tokens_max: Some(1_000),
     };
+    let budget = Budget::new(None, limits);
     let noon = at(12 * 3_600);
     let until = at(24 * 3_600);
-    let take = |ledger: &mut Ledger, model, now| ledger.take_call(model, limits, now).unwrap();
+    let take = |ledger: &mut Ledger, model, now| ledger.take_call(model, &budget, now).unwrap();
     assert_eq!(take(&mut ledger, &small, noon), CallPermit::Granted);
     assert_eq!(take(&mut ledger, &large, noon), CallPermit::Granted);
     ledger.add_tokens(&large, 600, 399, noon).unwrap();
     assert_eq!(take(&mut ledger, &large, noon), CallPermit::Granted);
     assert_eq!(
         take(&mut ledger, &small, noon),
-        CallPermit::CallsUsedUp { until }
+        CallPermit::Denied(Denial::CallsOfDay { until })
     );
     assert_eq!(
         take(&mut ledger, &small, until),
@@ -206,9 +208,9 @@ fn spend_is_kept_by_day_and_model_and_limits_are_hard() {
         "a new day"
     );
     ledger.add_tokens(&small, 1_000, 0, until).unwrap();
-    let refused = CallPermit::TokensUsedUp {
+    let refused = CallPermit::Denied(Denial::TokensOfDay {
         until: at(48 * 3_600),
-    };
+    });
     assert_eq!(take(&mut ledger, &small, until), refused);
     // No claim of a back end can make the sum overflow.
     for _ in 0..3 {

@@ -12,7 +12,7 @@ use crate::domain::session::Citation;
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::version::MemoryVersion;
 use crate::ledger::{
-    CallPermit, DayLimits, Demand, ExtractionClaim, ExtractionEnd, Ledger, LedgerError,
+    Budget, CallPermit, DayLimits, Demand, ExtractionClaim, ExtractionEnd, Ledger, LedgerError,
 };
 use crate::sys::fs;
 
@@ -145,9 +145,10 @@ fn a_days_calls_cannot_be_overdrawn() {
         calls_max: Some(10),
         tokens_max: None,
     };
+    let budget = Budget::new(None, limits);
     let granted = at_once(|_| {
         let mut ledger = home.open();
-        let calls = (0..5).map(|_| ledger.take_call(&model, limits, at(0)).unwrap());
+        let calls = (0..5).map(|_| ledger.take_call(&model, &budget, at(0)).unwrap());
         calls
             .filter(|permit| *permit == CallPermit::Granted)
             .count()

@@ -289,6 +289,7 @@ impl Model for Command {
         Ok(Reply {
             text: said.text,
             rests_on: None,
+            is_cut: false,
             tokens: said.tokens,
         })
     }

@@ -3,6 +3,7 @@
 //! Nothing here sleeps, asks the network or touches anything outside of one
 //! temporary folder.
 
+pub(crate) mod server;
 mod transcript;
 
 use std::fs::{self, File};
@@ -110,6 +111,15 @@ impl Sandbox {
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
         let file = File::options().write(true).open(path).unwrap();
         file.set_modified(modified).unwrap();
+    }
+
+    /// Writes a file in the box with these permissions.
+    pub(crate) fn write_at_mode(&self, relative: &str, text: &str, mode: u32) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = self.path(relative);
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        path
     }
 
     /// Reads a file below the version 1 memory folder.

@@ -78,6 +78,7 @@ pub(crate) fn extract(request: &ExtractionRequest<'_>) -> Reply {
     Reply {
         text: Raw::new(reply.to_string()),
         rests_on: Some(Trust::Own),
+        is_cut: false,
         tokens: Tokens::default(),
     }
 }
