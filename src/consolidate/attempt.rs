@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::consolidate::absorb::Place;
 use crate::consolidate::guard::GuardLimits;
-use crate::consolidate::input::{self, PromptFacts};
+use crate::consolidate::input::{self, Prompt, PromptFacts};
 use crate::consolidate::judge::{self, Fault, FreshNote, JudgeFacts, OutputFile, Outputs, Verdict};
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
@@ -162,6 +162,8 @@ pub(crate) struct Attempt {
     pub(crate) outputs: Outputs,
     pub(crate) report: WorkerReport,
     pub(crate) verdict: Verdict,
+    /// The template that the worker was asked by, if it read the prompt.
+    pub(crate) prompt: Option<Redacted>,
     /// Of all calls.
     pub(crate) tokens: Tokens,
 }
@@ -185,7 +187,7 @@ pub(crate) enum Worked {
 pub(crate) struct Workshop<'a> {
     pub(crate) bench: &'a Bench<'a>,
     pub(crate) staging: &'a Staging,
-    pub(crate) prompt: Redacted,
+    pub(crate) prompt: Prompt,
     pub(crate) model: &'a dyn Model,
     pub(crate) clock: &'a dyn Clock,
     pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
@@ -201,7 +203,7 @@ pub(crate) fn prompt(
     survey: &Survey,
     bench: &Bench<'_>,
     staging: &Path,
-) -> Result<Redacted, ConsolidateError> {
+) -> Result<Prompt, ConsolidateError> {
     let file = format!("consolidate-{}.md", place.version);
     let template = place.home.prompts().join(file);
     let own = fs::read_text_if_any(&template, TEMPLATE_BYTES_MAX);
@@ -265,7 +267,7 @@ fn call(shop: &Workshop<'_>, diagnostics: Option<&[String]>, office: &mut dyn Of
         shop.model.consolidate(&ConsolidationRequest {
             version: bench.place.version,
             staging: shop.staging.folder(),
-            prompt: shop.prompt.clone(),
+            prompt: shop.prompt.text.clone(),
             changes: &bench.survey.before,
             withheld: bench.withheld,
             person_entries: &bench.person_entries,
@@ -292,6 +294,7 @@ fn look(
     faults.append(&mut verdict.faults);
     verdict.faults = faults;
     Ok(Attempt {
+        prompt: (report.has_read_prompt).then(|| shop.prompt.identity.clone()),
         outputs,
         report,
         verdict,

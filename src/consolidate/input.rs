@@ -13,6 +13,7 @@ use crate::domain::version::MemoryVersion;
 use crate::model::WorkerMode;
 use crate::store::diff::FileDiff;
 use crate::store::message::ChangeKind;
+use crate::sys::ids::hex;
 use crate::text::redact;
 
 const PROMPT_V1: &str = include_str!("../../prompts/consolidate-v1.md");
@@ -134,21 +135,30 @@ pub(crate) struct PromptFacts<'a> {
     pub(crate) template: Option<&'a str>,
 }
 
+/// What a worker is asked, and by which template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Prompt {
+    pub(crate) text: Redacted,
+    /// Name and hash of the template: `consolidate-v1@1f0c44e09ab2`.
+    pub(crate) identity: Redacted,
+}
+
 /// Renders the prompt of a worker that reads prompts.
 ///
 /// # Errors
 ///
 /// When a person's own template cannot be rendered; a test rules it out for
 /// the built-in ones.
-pub(crate) fn prompt(facts: &PromptFacts<'_>) -> Result<Redacted, minijinja::Error> {
+pub(crate) fn prompt(facts: &PromptFacts<'_>) -> Result<Prompt, minijinja::Error> {
     let built_in = match facts.version {
         MemoryVersion::V1 => PROMPT_V1,
         MemoryVersion::V2 => PROMPT_V2,
     };
+    let template = facts.template.unwrap_or(built_in);
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     let rendered = environment.render_str(
-        facts.template.unwrap_or(built_in),
+        template,
         context! {
             mark => WORKER_MARK,
             staging => facts.staging,
@@ -161,11 +171,15 @@ pub(crate) fn prompt(facts: &PromptFacts<'_>) -> Result<Redacted, minijinja::Err
             summary_bytes_max => facts.summary_bytes_max,
         },
     )?;
+    let hash = hex(&blake3::hash(template.as_bytes()).as_bytes()[..6]);
+    let identity = redact::redact_str(&format!("consolidate-{}@{hash}", facts.version));
     // A template of a person's own may have left the mark out.
-    if rendered.contains(WORKER_MARK) {
-        return Ok(redact::redact_str(&rendered));
-    }
-    Ok(redact::redact_str(&format!("{WORKER_MARK}\n\n{rendered}")))
+    let text = if rendered.contains(WORKER_MARK) {
+        redact::redact_str(&rendered)
+    } else {
+        redact::redact_str(&format!("{WORKER_MARK}\n\n{rendered}"))
+    };
+    Ok(Prompt { text, identity })
 }
 
 /// The extensions with their files; empty when there is none besides what is

@@ -35,6 +35,8 @@ pub(crate) struct BaselineFacts<'a> {
     pub(crate) losses: &'a [Loss],
     /// The worker's own words: a claim, kept apart.
     pub(crate) words: &'a str,
+    /// The template it was asked by, if it read one.
+    pub(crate) prompt: Option<&'a Redacted>,
     pub(crate) tokens: Tokens,
 }
 
@@ -49,6 +51,7 @@ pub(crate) fn baseline(facts: &BaselineFacts<'_>) -> CommitMessage {
             .run(facts.run.clone())
             .version(facts.version)
             .worker(facts.worker)
+            .prompt(facts.prompt)
             .inputs(facts.inputs.iter().cloned());
     let words = facts.words.trim();
     if !words.is_empty() {

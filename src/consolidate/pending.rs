@@ -110,7 +110,7 @@ fn preview(
 ) -> Result<Redacted, ConsolidateError> {
     let bench = Bench::new(place, survey, past, withheld, head, texts)?;
     let staging = place.home.staging().join("RUN");
-    attempt::prompt(place, survey, &bench, &staging)
+    Ok(attempt::prompt(place, survey, &bench, &staging)?.text)
 }
 
 fn uncommitted(sorted_out: &SortedOut) -> BTreeMap<ObjectId, String> {

@@ -380,6 +380,7 @@ fn word(press: &Press<'_>, attempt: &Attempt, ready: &Ready) -> CommitMessage {
         entries_after: ready.verdict.entries_after,
         losses: &ready.verdict.losses,
         words: attempt.report.words.as_str(),
+        prompt: attempt.prompt.as_ref(),
         tokens: attempt.tokens,
     })
 }

@@ -74,6 +74,7 @@ impl Finish {
         let notes = self.unmatched_notes.iter().take(LISTED_MAX);
         WorkerReport {
             finished: is_finished,
+            has_read_prompt: true,
             words: redact_str(&middle_bytes(self.report.trim(), WORDS_BYTES_MAX)),
             retired: retired
                 .map(|one| Retired {

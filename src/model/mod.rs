@@ -238,6 +238,8 @@ pub(crate) struct ChangedInput {
 pub(crate) struct WorkerReport {
     /// It ended with an explicit finish.
     pub(crate) finished: bool,
+    /// It was asked by the prompt of the request; the offline rules are not.
+    pub(crate) has_read_prompt: bool,
     /// Its own words, for the commit message.
     pub(crate) words: Redacted,
     pub(crate) retired: Vec<Retired>,

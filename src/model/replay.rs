@@ -252,6 +252,7 @@ impl Model for Replay {
         if let Some(failure) = &answer.fail {
             return Err(failure.error(answer.retry_after_seconds));
         }
+        report.has_read_prompt = true;
         report.finished = answer.finish.unwrap_or(report.finished);
         if let Some(words) = &answer.words {
             report.words = redact_str(words);

@@ -3,7 +3,7 @@
 //! # Compatibility
 //!
 //! The trailers are a file format: `Memrev-Kind`, `Memrev-Run`,
-//! `Memrev-Version`, `Memrev-Worker`, any number of `Memrev-Input: <A|M|D>
+//! `Memrev-Version`, `Memrev-Worker`, `Memrev-Prompt`, any number of `Memrev-Input: <A|M|D>
 //! <path> <blob> <thread id or ->`, `Memrev-Tokens`. Unknown ones are skipped.
 
 use std::fmt::Write as _;
@@ -116,6 +116,8 @@ pub(crate) struct Trailers {
     pub(crate) run: Option<RunId>,
     pub(crate) version: Option<MemoryVersion>,
     pub(crate) worker: Option<String>,
+    /// Name and hash of the prompt that the worker was asked by.
+    pub(crate) prompt: Option<String>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) tokens: Option<u64>,
 }
@@ -171,6 +173,11 @@ impl CommitMessage {
 
     pub(crate) fn worker(mut self, name: &str) -> Self {
         self.trailers.worker = Some(name.to_owned());
+        self
+    }
+
+    pub(crate) fn prompt(mut self, identity: Option<&Redacted>) -> Self {
+        self.trailers.prompt = identity.map(|identity| identity.as_str().to_owned());
         self
     }
 
@@ -247,6 +254,9 @@ impl Trailers {
         if let Some(worker) = &self.worker {
             line("Worker", worker);
         }
+        if let Some(prompt) = &self.prompt {
+            line("Prompt", prompt);
+        }
         for input in &self.inputs {
             // Not through `subject_line`: paths may be longer than it allows,
             // and have no control characters.
@@ -264,6 +274,7 @@ impl Trailers {
             "Memrev-Run" => self.run = Some(RunId::new(value.to_owned())),
             "Memrev-Version" => self.version = MemoryVersion::parse(value),
             "Memrev-Worker" => self.worker = Some(value.to_owned()),
+            "Memrev-Prompt" => self.prompt = Some(value.to_owned()),
             "Memrev-Input" => self.inputs.extend(Input::parse(value)),
             "Memrev-Tokens" => self.tokens = value.parse().ok(),
             _ => {}

@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::support::{Sandbox, Transcript};
 
 /// Answers an extraction as version 1 wants it.
@@ -416,26 +418,32 @@ fn a_worker_may_mend_its_work_once() {
 #[cfg(target_os = "linux")]
 #[test]
 fn whatever_a_worker_started_ends_with_memrev() {
-    let worked = Worked::new("");
-    worked.then("setsid sh -c 'sleep 600 & echo $! > $BOX/out/pid; wait' >/dev/null 2>&1 & while ! test -s $BOX/out/pid; do sleep 0.01; done; sleep 600");
-    worked.sandbox.session(&session(1));
-    let mut child = worked.sandbox.command(&["run"]).spawn().unwrap();
-    let file = worked.sandbox.path("out/pid");
-    let pid = wait_for(|| {
-        fs::read_to_string(&file)
-            .ok()
-            .filter(|pid| pid.ends_with('\n'))
-    });
-    assert!(is_running(&pid));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    wait_for(|| (!is_running(&pid)).then_some(()));
-    wait_for(|| {
-        let left = worked.sandbox.names("staging");
-        left.iter()
-            .all(|name| !name.starts_with("call-"))
-            .then_some(())
-    });
+    for signal in [Signal::KILL, Signal::INT] {
+        let worked = Worked::new("");
+        worked.then(
+            "setsid sh -c 'sleep 600 & echo $! > $BOX/out/pid; wait' >/dev/null 2>&1 & sleep 600",
+        );
+        worked.sandbox.session(&session(1));
+        let mut child = worked.sandbox.command(&["run"]).spawn().unwrap();
+        let file = worked.sandbox.path("out/pid");
+        let pid = wait_for(|| {
+            let pid = fs::read_to_string(&file).ok()?;
+            pid.ends_with('\n').then_some(pid)
+        });
+        assert!(is_running(&pid));
+        kill_process(Pid::from_child(&child), signal).unwrap();
+        child.wait().unwrap();
+        wait_for(|| (!is_running(&pid)).then_some(()));
+        wait_for(|| {
+            let left = worked.sandbox.names("staging");
+            let is_gone = left.iter().all(|name| !name.starts_with("call-"));
+            is_gone.then_some(())
+        });
+        // Nobody has to wait for the lease of the one that was ended.
+        worked.then("finish");
+        worked.sandbox.run(&["run"]).success();
+        worked.sandbox.assert_sound();
+    }
 }
 
 /// One that has ended may stay in the table until its parent has looked.

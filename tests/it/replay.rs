@@ -197,3 +197,80 @@ fn a_model_that_is_away_costs_nothing_but_time() {
     sandbox.run(&["run"]).success();
     assert_eq!(sandbox.names("extractions/v1").len(), 1);
 }
+
+#[test]
+fn prompts_of_a_persons_own_are_used_and_named() {
+    let built_in = with_replay("");
+    built_in.session(&session(1));
+    built_in.run(&["run"]).success();
+    let named = |sandbox: &Sandbox| {
+        let name = &sandbox.names("memories/rollout_summaries")[0];
+        let recap = sandbox.read(&format!("rollout_summaries/{name}"));
+        let line = recap.lines().find(|line| line.starts_with("prompt: "));
+        let trailer = "--format=%(trailers:key=Memrev-Prompt,valueonly)";
+        let trailer = sandbox.git(&["log", "-1", trailer]);
+        [line.unwrap().to_owned(), trailer.trim().to_owned()]
+    };
+    let ours = named(&built_in);
+    assert!(
+        ours[0].contains("extract-v1@") && ours[1].starts_with("consolidate-v1@"),
+        "{ours:?}"
+    );
+
+    let sandbox = with_replay("");
+    let put = |name: &str, text: &str| {
+        let file = sandbox.home().join("prompts").join(name);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    };
+    put("extract-v1.md", "My words about it: {{ rollout_contents }}");
+    put("consolidate-v1.md", "Tidy up {{ staging }} as I like it.");
+    sandbox.session(&session(1));
+    sandbox.run(&["run"]).success();
+    let asked = requests(&sandbox).join("\n");
+    for words in ["My words about it: [", "as I like it."] {
+        assert!(asked.contains(words), "{words}");
+    }
+    let mine = named(&sandbox);
+    assert!(
+        mine[0].contains("extract-v1@") && mine[1].starts_with("consolidate-v1@"),
+        "{mine:?}"
+    );
+    assert!(mine[0] != ours[0] && mine[1] != ours[1], "{mine:?}");
+
+    put("consolidate-v1.md", "{{ nowhere }}");
+    sandbox.session(&session(2));
+    let head = sandbox.head();
+    sandbox.run(&["run"]).exit(1).says("consolidate-v1.md");
+    assert_eq!(sandbox.head(), head);
+}
+
+#[test]
+fn a_refused_consolidation_waits_longer_each_time() {
+    let mut sandbox = with_replay("");
+    fs::write(
+        sandbox.path("answers/consolidate/any.json"),
+        r#"[{"edits": [{"write": "MEMORY.md", "text": "Sorry."}], "finish": true}]"#,
+    )
+    .unwrap();
+    sandbox.session(&session(1));
+    let mut now: jiff::Timestamp = crate::support::START.parse().unwrap();
+    let mut waits = Vec::new();
+    for _ in 0..4 {
+        sandbox.at(&now.to_string());
+        sandbox.run(&["run", "--background"]);
+        let status = sandbox.run(&["status", "--json"]).success().json();
+        let jobs = status["versions"][0]["jobs"].as_array().unwrap();
+        let job = jobs
+            .iter()
+            .find(|job| job["kind"] == "consolidate")
+            .unwrap();
+        let until: jiff::Timestamp = job["until"].as_str().unwrap().parse().unwrap();
+        waits.push(until.as_second() - now.as_second());
+        let calls = requests(&sandbox).len();
+        sandbox.run(&["run", "--background"]);
+        assert_eq!(requests(&sandbox).len(), calls, "not before its time");
+        now = until;
+    }
+    assert!(waits.is_sorted_by(|a, b| a < b), "{waits:?}");
+}

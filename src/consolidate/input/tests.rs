@@ -136,7 +136,7 @@ fn render(
         summary_bytes_max: 8_000,
         template,
     };
-    prompt(&facts).unwrap().into_string()
+    prompt(&facts).unwrap().text.into_string()
 }
 
 fn diff(name: &str, old: Option<&str>, new: Option<&str>) -> FileDiff {

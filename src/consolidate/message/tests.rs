@@ -99,6 +99,7 @@ fn words_for_inputs_agree_in_number() {
 
 fn message(inputs: &[Input], outputs: &[OutputChange], losses: &[Loss], words: &str) -> String {
     let message = baseline(&BaselineFacts {
+        prompt: None,
         run: &RunId::new("20251201T100000-abcdef".to_owned()),
         version: MemoryVersion::V1,
         worker: "offline",

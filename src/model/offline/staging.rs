@@ -55,6 +55,7 @@ pub(crate) fn work(request: &ConsolidationRequest<'_>) -> Result<WorkerReport, M
     let forgotten = output.forgotten.into_iter();
     Ok(WorkerReport {
         finished: true,
+        has_read_prompt: false,
         words: output.words,
         retired: retired.collect(),
         unmatched_notes: output.unmatched_notes,
