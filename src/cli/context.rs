@@ -21,6 +21,7 @@ use crate::sys::clock::Clock;
 use crate::sys::env::Environment;
 use crate::sys::home::Home;
 use crate::sys::ids::Ids;
+use crate::sys::lock::LockError;
 
 /// The process's surroundings as values.
 pub(crate) struct Context {
@@ -194,9 +195,10 @@ fn config_failure(problems: &[ConfigProblem]) -> Failure {
 /// Class and next step for what a store says.
 pub(crate) fn store_failure(error: &StoreError) -> Failure {
     let class = match error {
-        StoreError::Busy(_) | StoreError::GitLocked { .. } | StoreError::Moved { .. } => {
-            Class::Busy
-        }
+        StoreError::Busy(LockError::Busy { .. })
+        | StoreError::GitLocked { .. }
+        | StoreError::Moved { .. }
+        | StoreError::Pruned { .. } => Class::Busy,
         _ => Class::Refused,
     };
     let failure = Failure::of(class, error);
@@ -209,7 +211,7 @@ pub(crate) fn store_failure(error: &StoreError) -> Failure {
             "finish or abort it with plain `git` in that folder and check out `main`; nothing was written",
         ),
         StoreError::NewerFormat { .. } => failure.hint("update memrev; nothing was written"),
-        StoreError::Busy(_) | StoreError::GitLocked { .. } => {
+        StoreError::Busy(LockError::Busy { .. }) | StoreError::GitLocked { .. } => {
             failure.hint("try again when it is done; nothing was written")
         }
         _ => failure,

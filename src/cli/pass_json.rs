@@ -9,6 +9,7 @@ use crate::consolidate::{ConsolidateReport, Outcome};
 use crate::domain::id::ThreadId;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::ledger::Denial;
+use crate::service::loss::LostHistory;
 use crate::service::pass::{PassReport, VersionReport};
 use crate::store::message::ChangeKind;
 
@@ -24,6 +25,7 @@ pub(crate) struct PassJson {
 #[derive(Serialize)]
 struct VersionJson {
     version: &'static str,
+    lost_history: Option<String>,
     pruned: Vec<String>,
     extracted: Vec<ExtractedJson>,
     left_out: BTreeMap<&'static str, usize>,
@@ -64,6 +66,7 @@ struct ConsolidationJson {
     until: Option<String>,
     error: Option<&'static str>,
     recovered: bool,
+    set_aside: Vec<String>,
     inputs: usize,
     outputs: Vec<OutputJson>,
     complaints: Vec<String>,
@@ -99,6 +102,7 @@ fn version_json(version: &VersionReport) -> VersionJson {
     }
     VersionJson {
         version: version.version.label(),
+        lost_history: version.lost_history.as_ref().map(LostHistory::words),
         pruned: version.pruned.iter().map(ThreadId::to_string).collect(),
         extracted: version.extracted.iter().map(extracted_json).collect(),
         left_out,
@@ -160,6 +164,9 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
         },
         error,
         recovered: report.recovered,
+        set_aside: (report.set_aside.iter())
+            .map(|file| file.display().to_string())
+            .collect(),
         inputs: report.inputs.len(),
         outputs: (report.outputs.iter())
             .filter(|output| output.kind != ChangeKind::Deleted || 0 < output.lines_removed)

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
-use crate::ledger::{Denial, ExtractionClaim};
+use crate::ledger::{Denial, ExtractionClaim, JobError};
 use crate::service::choice::PassRequest;
 use crate::service::folder::FolderError;
 use crate::service::pass::{
@@ -78,7 +78,7 @@ fn failure(error: &PassError) -> Failure {
             Failure::of(Class::Busy, error).hint("try again when it is done")
         }
         _ => Failure::refused(error)
-            .hint("what was done before stays done; `memrev status` says more"),
+            .hint("mend what the message names; what was done before stays done"),
     }
 }
 
@@ -214,6 +214,9 @@ fn why(reason: &Reason) -> &'static str {
 
 fn print_version(printer: &Printer, version: &VersionReport) {
     let name = version.version;
+    if let Some(lost) = &version.lost_history {
+        printer.warn(format!("{name}: {}", lost.words()));
+    }
     if !version.pruned.is_empty() {
         printer.line(format!(
             "{name}: {} past retention removed",
@@ -308,6 +311,12 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
     if report.recovered {
         printer.line(format!("{name}: an interrupted publication was cleared up"));
     }
+    for file in &report.set_aside {
+        let file = file.display();
+        printer.warn(format!(
+            "{name}: a part of `.git` was damaged and made anew; it is kept as `{file}`"
+        ));
+    }
     if let Some(edit) = &report.edit {
         printer.line(format!(
             "{name}: your notes and edits are commit {}",
@@ -385,6 +394,8 @@ fn revert_words(seen: &RevertSeen) -> String {
     }
 }
 
+const MEND_HINT: &str = "mend the files that are named above, then run it again";
+
 /// The exit of a pass that was carried through: busy and failed ones say so.
 fn verdict(report: &PassReport) -> Result<(), Failure> {
     if report.was_stopped {
@@ -402,7 +413,7 @@ fn verdict(report: &PassReport) -> Result<(), Failure> {
                 consolidated.run
             )
         });
-        let failed = |words: &str, error: crate::ledger::JobError| {
+        let failed = |words: &str, error: JobError| {
             let class = if error.is_of_model() {
                 Class::Model
             } else {
@@ -413,10 +424,11 @@ fn verdict(report: &PassReport) -> Result<(), Failure> {
                 format!("the consolidation of {name} {words}: {}", error.words()),
             )
             .cause("memory is as it was; the inputs stay pending")
-            .hint(
-                kept.clone()
-                    .unwrap_or_else(|| "`memrev status` says when it is tried again".to_owned()),
-            )
+            .hint(match (&kept, error) {
+                (_, JobError::NeedsMending) => MEND_HINT.to_owned(),
+                (Some(kept), _) => kept.clone(),
+                (None, _) => "`memrev status` says when it is tried again".to_owned(),
+            })
         };
         match &consolidated.outcome {
             Outcome::Busy { .. } => {

@@ -24,7 +24,7 @@ use crate::consolidate::{ConsolidateError, LeftFile, Policy, RevertSeen, message
 use crate::domain::entry::Entry;
 use crate::domain::id::{ObjectId, RunId, ThreadId};
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
-use crate::domain::path::{FileKind, TreePath, WITHHELD};
+use crate::domain::path::{FileKind, TreePath};
 use crate::domain::session::MemoryMode;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
@@ -270,7 +270,7 @@ pub(crate) fn absorb(
     adopt(place, head, &told.adopted, withheld.as_slice())?;
     let (withheld, _) = settle(place, hands, &words_about(&told), &withheld)?;
     stop::point("consolidate.edits_taken_in");
-    let copies = copies_of(&released, &snapshot);
+    let copies = copies_of(&released, &before, &snapshot);
     let edit = commit(place, hands, head, &sorted.taken, &copies)?;
     stop::point("consolidate.edits_committed");
     Ok(Absorbed {
@@ -453,11 +453,15 @@ fn settle(
     Ok((all, settled.released))
 }
 
-/// Where the head holds copies of these.
-fn copies_of(released: &[Withheld], snapshot: &Snapshot) -> Vec<TreePath> {
-    let copy = |it: &Withheld| TreePath::parse(&format!("{WITHHELD}/{}.yaml", it.id));
-    let copies = released.iter().filter_map(copy);
-    (copies.filter(|path| snapshot.files.contains_key(path))).collect()
+/// Where the head holds copies of what is released now, or was `before` in
+/// another folder.
+fn copies_of(released: &[Withheld], before: &WithheldSet, snapshot: &Snapshot) -> Vec<TreePath> {
+    let is_released = |path: &&TreePath| {
+        let id = path.name().strip_suffix(".yaml").unwrap_or(path.name());
+        let is_now = released.iter().any(|it| it.id == id);
+        path.kind() == FileKind::Withheld && (is_now || before.is_released(id))
+    };
+    (snapshot.files.keys().filter(is_released).cloned()).collect()
 }
 
 /// Hashes of `entries` that nothing withholds yet.

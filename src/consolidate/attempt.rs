@@ -29,7 +29,6 @@ use crate::store::{NewFile, TreeChange};
 use crate::sys::clock::Clock;
 use crate::sys::fs;
 use crate::text::note;
-use crate::text::note_kind;
 use crate::text::redact;
 
 /// First line, headings and profile of a summary whose entries are all a
@@ -113,7 +112,7 @@ impl<'a> Bench<'a> {
 
     /// A new or edited note asks to forget something.
     pub(crate) fn has_forget_note(&self) -> bool {
-        let forgets = |note: &FreshNote| note.kind == NoteKind::Forget;
+        let forgets = |note: &FreshNote| note.asking.kind() == NoteKind::Forget;
         self.fresh_notes.iter().any(forgets)
     }
 
@@ -150,11 +149,7 @@ impl<'a> Bench<'a> {
 
 fn fresh_note(path: &TreePath, text: &str) -> Option<FreshNote> {
     let note = note::parse(path, text).ok()?;
-    Some(FreshNote {
-        path: path.clone(),
-        kind: note_kind::effective_kind(&note),
-        text: note.text.unredacted().to_owned(),
-    })
+    Some(FreshNote::of(&note))
 }
 
 /// A result that was judged.

@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::consolidate::judge::FreshNote;
 use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::ThreadId;
 use crate::domain::path::{FileKind, TreePath};
@@ -120,8 +121,8 @@ pub(crate) struct GuardFacts<'a> {
     pub(crate) threads: &'a BTreeSet<ThreadId>,
     /// Threads whose recap is new or changed in this pass.
     pub(crate) fresh_threads: &'a BTreeSet<ThreadId>,
-    /// Notes that are new or changed in this pass: path and text.
-    pub(crate) fresh_notes: &'a [(TreePath, String)],
+    /// Notes that are new or changed in this pass.
+    pub(crate) fresh_notes: &'a [FreshNote],
     /// Text of notes that are gone since the last baseline.
     pub(crate) gone_notes: &'a [String],
     /// What the worker says it took out: text and reason.
@@ -421,12 +422,10 @@ fn is_superseded(entry: &Entry, threads: &[ThreadId], facts: &GuardFacts<'_>) ->
 }
 
 fn contradicted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
-    if let Some((path, _)) =
-        (facts.fresh_notes.iter()).find(|(_, note)| speaks_of(note, &entry.text))
-    {
-        return Some(Reason::Contradicted {
-            by: path.to_string(),
-        });
+    let mut notes = facts.fresh_notes.iter();
+    if let Some(note) = notes.find(|note| note.asks_about(&entry.text)) {
+        let by = note.path.to_string();
+        return Some(Reason::Contradicted { by });
     }
     let is_newer = |new: &&Entry| {
         let is_fresh = new

@@ -16,12 +16,13 @@ use crate::consolidate::plan::Plan;
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
-use crate::domain::note::NoteKind;
+use crate::domain::note::{Note, NoteKind};
 use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::ledger::JobError;
 use crate::model::Retired;
+use crate::model::offline::consolidate::asks::Asking;
 use crate::store::Store;
 use crate::text::entries;
 use crate::text::redact;
@@ -75,6 +76,11 @@ pub(crate) enum Fault {
         path: TreePath,
         line_number: usize,
     },
+    /// A person committed one, and their lines stay.
+    SecretCommitted {
+        path: TreePath,
+        line_number: usize,
+    },
     /// An error of the validator.
     Invalid {
         code: &'static str,
@@ -113,7 +119,7 @@ impl Fault {
             Self::Symlink { .. } => "symlink",
             Self::TooLarge { .. } => "too-large",
             Self::NotUtf8 { .. } => "not-utf8",
-            Self::Secret { .. } => "secret",
+            Self::Secret { .. } | Self::SecretCommitted { .. } => "secret",
             Self::Invalid { code, .. } => code,
             Self::Withheld { .. } => "withheld",
             Self::PersonOverruled { .. } => "person",
@@ -137,6 +143,9 @@ impl Fault {
             Self::Secret { path, line_number } => {
                 format!("`{path}` line {line_number} holds what looks like a secret")
             }
+            Self::SecretCommitted { path, line_number } => format!(
+                "mend `{path}` first: line {line_number} holds what looks like a secret, committed by hand; nothing is published until it is gone"
+            ),
             Self::Invalid {
                 path,
                 line_number,
@@ -152,7 +161,7 @@ impl Fault {
             Self::Guard(fault) => guard_words(fault),
             Self::NotFinished => "the worker did not end with an explicit finish".to_owned(),
             Self::InTheWay { path, why } => format!(
-                "`{path}` has an edit of yours that cannot be committed: {why}; mend that first, it is never overwritten"
+                "mend `{path}` first: it cannot be committed, {why}; it is yours and never overwritten"
             ),
             Self::Conflict { path } => {
                 format!("the person changed the same lines of `{path}` meanwhile")
@@ -169,9 +178,8 @@ impl Fault {
             }
             Self::Secret { .. } => JobError::ResultHoldsSecret,
             Self::Withheld { .. } => JobError::ResultHoldsWithheld,
-            Self::PersonOverruled { .. } | Self::InTheWay { .. } | Self::Conflict { .. } => {
-                JobError::PersonOverruled
-            }
+            Self::SecretCommitted { .. } | Self::InTheWay { .. } => JobError::NeedsMending,
+            Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
             Self::Guard(_) => JobError::LossGuard,
             Self::NotFinished => JobError::WorkerUnfinished,
         }
@@ -184,6 +192,7 @@ impl Fault {
             Self::Symlink { .. }
                 | Self::TooLarge { .. }
                 | Self::Secret { .. }
+                | Self::SecretCommitted { .. }
                 | Self::Withheld { .. }
         )
     }
@@ -308,12 +317,32 @@ fn not_allowed(path: &str, what: &'static str) -> Fault {
 }
 
 /// A note that is new or changed in this pass.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FreshNote {
     pub(crate) path: TreePath,
-    /// By its header, else by its cue words.
-    pub(crate) kind: NoteKind,
     pub(crate) text: String,
+    pub(crate) asking: Asking,
+}
+
+impl FreshNote {
+    pub(crate) fn of(note: &Note) -> Self {
+        Self {
+            path: note.path.clone(),
+            text: note.text.unredacted().to_owned(),
+            asking: Asking::of(note),
+        }
+    }
+
+    /// It asks to correct or to forget.
+    pub(crate) fn is_order(&self) -> bool {
+        matches!(self.asking.kind(), NoteKind::Correct | NoteKind::Forget)
+    }
+
+    /// It asks for a change of this entry: by the rule of the offline worker,
+    /// or in words that are like the entry's.
+    pub(crate) fn asks_about(&self, entry: &str) -> bool {
+        self.is_order() && (self.asking.is_about(entry) || guard::speaks_of(&self.text, entry))
+    }
 }
 
 /// What [`judge`] knows besides the result.
@@ -369,7 +398,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
     faults.extend(withheld(&new, facts));
     faults.extend(overruled(&new, facts));
 
-    let (fresh_notes, retired) = (ordering_notes(facts), retired(facts));
+    let retired = retired(facts);
     let losses = guard::losses(&GuardFacts {
         old: &old,
         new: &new,
@@ -378,7 +407,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         old_recaps: facts.old_recaps,
         threads: facts.threads,
         fresh_threads: facts.fresh_threads,
-        fresh_notes: &fresh_notes,
+        fresh_notes: facts.fresh_notes,
         gone_notes: facts.gone_notes,
         retired: &retired,
         withheld: facts.withheld,
@@ -418,14 +447,24 @@ pub(crate) fn all_entries(outputs: &Outputs) -> Vec<Entry> {
 fn secrets(outputs: &Outputs) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (path, file) in outputs {
-        if let Some(finding) = redact::findings(&file.text).first() {
-            let before = file.text.get(..finding.bytes.start).unwrap_or_default();
-            let line_number = before.matches('\n').count() + 1;
+        if let Some(line_number) = secret_lines(&file.text).first().copied() {
             let path = path.clone();
             faults.push(Fault::Secret { path, line_number });
         }
     }
     faults
+}
+
+/// The numbers of lines that hold, or begin, what looks like a secret.
+pub(crate) fn secret_lines(text: &str) -> Vec<usize> {
+    let line_of = |at: usize| {
+        let before = text.get(..at).unwrap_or_default();
+        before.matches('\n').count() + 1
+    };
+    let findings = redact::findings(text);
+    let mut lines: Vec<usize> = findings.iter().map(|it| line_of(it.bytes.start)).collect();
+    lines.dedup();
+    lines
 }
 
 /// The sources beside which memory files are valid or not.
@@ -503,12 +542,10 @@ fn overruled(new: &[Entry], facts: &JudgeFacts<'_>) -> Vec<Fault> {
         .iter()
         .map(|entry| (&entry.path, shingles::normalise(&entry.text)))
         .collect();
-    let notes = ordering_notes(facts);
     let is_overruled = |entry: &&Entry| {
         let words = shingles::normalise(&entry.text);
-        let is_asked_for = notes
-            .iter()
-            .any(|(_, note)| guard::speaks_of(note, &entry.text));
+        let mut notes = facts.fresh_notes.iter();
+        let is_asked_for = notes.any(|note| note.asks_about(&entry.text));
         !kept.contains(&(&entry.path, words)) && !is_asked_for
     };
     (facts.person_entries.iter())
@@ -517,14 +554,6 @@ fn overruled(new: &[Entry], facts: &JudgeFacts<'_>) -> Vec<Fault> {
             path: entry.path.clone(),
             text: entry.text.trim().to_owned(),
         })
-        .collect()
-}
-
-/// Notes that ask for a change or removal.
-fn ordering_notes(facts: &JudgeFacts<'_>) -> Vec<(TreePath, String)> {
-    (facts.fresh_notes.iter())
-        .filter(|note| matches!(note.kind, NoteKind::Correct | NoteKind::Forget))
-        .map(|note| (note.path.clone(), note.text.clone()))
         .collect()
 }
 

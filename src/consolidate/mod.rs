@@ -39,6 +39,7 @@ use crate::sys::lock::LockError;
 
 use self::edits::LeftAlone;
 use self::guard::GuardLimits;
+use self::lost::LostInput;
 use self::select::LeftOut;
 
 mod absorb;
@@ -49,6 +50,8 @@ mod hands;
 mod idle;
 mod input;
 mod judge;
+pub(crate) mod lost;
+mod mend;
 mod message;
 mod past;
 mod pending;
@@ -201,6 +204,8 @@ pub(crate) struct ConsolidateReport {
     pub(crate) run: RunId,
     /// An interrupted publication was finished or undone first.
     pub(crate) recovered: bool,
+    /// Damaged files of `.git`, by the name they were kept under.
+    pub(crate) set_aside: Vec<PathBuf>,
     /// The commit of what a person did since.
     pub(crate) edit: Option<ObjectId>,
     /// What a person did that was left alone, with the reason.
@@ -227,6 +232,7 @@ impl ConsolidateReport {
             outcome: Outcome::NothingToDo,
             run,
             recovered: false,
+            set_aside: Vec::new(),
             edit: None,
             left_files: Vec::new(),
             unfit: Vec::new(),
@@ -282,6 +288,10 @@ pub(crate) struct Pending {
     /// Input files of the tree that no worker sees, because they are withheld
     /// or will be once the next pass has seen the person's revert.
     pub(crate) held_back: Vec<TreePath>,
+    /// What a person has to mend before anything is published.
+    pub(crate) to_mend: Vec<Complaint>,
+    /// Notes and resources that a reset took away.
+    pub(crate) lost: Vec<LostInput>,
     /// A publication was interrupted; the next pass finishes or undoes it.
     pub(crate) needs_recovery: bool,
     /// What a worker would be asked now; `None` when nothing would call one.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use crate::consolidate::absorb::{self, Place, SortedOut};
 use crate::consolidate::attempt::{self, Bench};
 use crate::consolidate::judge::Fault;
+use crate::consolidate::lost;
+use crate::consolidate::mend;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
 use crate::consolidate::survey::{self, Ground, Survey, Texts};
@@ -49,7 +51,7 @@ pub(crate) fn pending(
     let withheld = absorb::foresee(&place, head, &past, &withheld)?;
     let sorted_out = absorb::sort_out(&place, &snapshot, withheld.as_slice())?;
     let withheld = absorb::foresee_edits(&place, &sorted_out, &withheld);
-    let mut files = snapshot.files;
+    let mut files = snapshot.files.clone();
     for (change, _) in &sorted_out.taken {
         match change.new {
             Some(blob) => files.insert(change.path.clone(), blob),
@@ -76,6 +78,12 @@ pub(crate) fn pending(
             only: None,
         },
     )?;
+    let mut to_mend = survey.secrets.clone();
+    let (left, unfit) = (
+        absorb::worth_telling(sorted_out.left.clone()),
+        &sorted_out.unfit,
+    );
+    to_mend.extend(mend::unfit_files(version, &left, unfit));
     let held_back = withheld.as_slice();
     let prompt = if survey.is_idle() {
         None
@@ -90,11 +98,13 @@ pub(crate) fn pending(
             .iter()
             .map(|(it, _)| it.path.clone())
             .collect(),
-        left_files: absorb::worth_telling(sorted_out.left),
+        left_files: left,
+        to_mend: to_mend.iter().map(Fault::complaint).collect(),
         unfit: sorted_out.unfit,
         complaints: survey.faults.iter().map(Fault::complaint).collect(),
         left_out: survey.selection.left_out,
         inputs: survey.inputs,
+        lost: lost::find(&place, &snapshot, &withheld)?,
         needs_recovery: false,
     })
 }

@@ -119,7 +119,7 @@ pub(crate) fn publish(
         };
         let faults = in_the_way(&uncommitted, &ready.changes);
         if !faults.is_empty() {
-            let error = JobError::PersonOverruled;
+            let error = JobError::NeedsMending;
             return Ok(refused(error, faults, absorbed));
         }
         let forgotten = forget(press, attempt, &ready, &mut withheld)?;

@@ -17,6 +17,7 @@ use crate::consolidate::attempt::{self, Attempt, Bench, Worked, Workshop};
 use crate::consolidate::idle::{IdleFacts, IdleKey};
 use crate::consolidate::input;
 use crate::consolidate::judge::{self, Fault};
+use crate::consolidate::mend;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
 use crate::consolidate::publish::{self, Press, Printed};
@@ -173,13 +174,25 @@ impl Ended {
         Self { outcome, mark }
     }
 
+    /// It waits for the person, and is no failure of the job: the lease is
+    /// given back.
+    const fn held_up(error: JobError) -> Self {
+        Self {
+            outcome: Outcome::FailedBefore { error },
+            mark: Some(ConsolidationEnd::Released),
+        }
+    }
+
     /// What an error means for the job. A store that is busy or not ours to
     /// write now is no failure of the job, so the lease is given back.
     fn after(error: &ConsolidateError, has_worked: bool) -> Self {
         let code = match error {
             ConsolidateError::Lock(_)
             | ConsolidateError::Store(
-                StoreError::NotOurs { .. } | StoreError::Busy(_) | StoreError::GitLocked { .. },
+                StoreError::NotOurs { .. }
+                | StoreError::Busy(_)
+                | StoreError::GitLocked { .. }
+                | StoreError::Pruned { .. },
             ) => {
                 return Self {
                     outcome: Outcome::NothingToDo,
@@ -295,6 +308,15 @@ impl Pass<'_> {
         report.held_back = plan::held_back(self.place.version, &survey.files, held);
         report.left_out.clone_from(&survey.selection.left_out);
         report.complaints = survey.faults.iter().map(Fault::complaint).collect();
+        let mut to_mend = survey.secrets.clone();
+        if !survey.is_idle() {
+            let (left, unfit) = (&report.left_files, &report.unfit);
+            to_mend.extend(mend::unfit_files(self.place.version, left, unfit));
+        }
+        if let Some(fault) = to_mend.first() {
+            report.complaints = to_mend.iter().map(Fault::complaint).collect();
+            return Ok(Ended::held_up(fault.job_error()));
+        }
         // 4. Nothing new and nothing wrong?
         if survey.is_idle() {
             self.remember_idle(&prepared, &survey)?;
@@ -316,6 +338,7 @@ impl Pass<'_> {
         let lock = store.lock(place.policy.lock_wait)?;
         let recovery = store.recover(&lock)?;
         report.recovered = recovery.finished.is_some() || recovery.discarded.is_some();
+        report.set_aside = recovery.set_aside;
         let head = store.readiness()?;
         store.keep_staged(&lock, &self.run, place.now)?;
         stop::point("consolidate.recovered");

@@ -8,6 +8,7 @@ use crate::consolidate::ConsolidateError;
 use crate::consolidate::absorb::Place;
 use crate::consolidate::edits::kind_in;
 use crate::consolidate::judge::{self, Beside, Fault, OutputFile, Outputs};
+use crate::consolidate::mend;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan::{self, Before, Plan, PlanFacts, Planned};
 use crate::consolidate::select::{self, Candidate, SelectPolicy, Selection};
@@ -114,6 +115,8 @@ pub(crate) struct Survey {
     pub(crate) outputs: Outputs,
     /// What is wrong with them.
     pub(crate) faults: Vec<Fault>,
+    /// Secrets in them that a person committed.
+    pub(crate) secrets: Vec<Fault>,
     /// Text of every recap of the planned tree.
     pub(crate) recaps: BTreeMap<TreePath, String>,
     /// Its notes and resources.
@@ -226,6 +229,10 @@ pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, C
     let changed = changed_inputs(ground.texts, &inputs, &before)?;
     let recaps = recap_texts(ground.texts, &plan)?;
     let outputs = outputs(place, ground)?;
+    let secrets = mend::secrets(&outputs, |path| {
+        let old = base.get(path).map(|blob| ground.texts.get(blob.id));
+        old.transpose()
+    })?;
     let mut survey = Survey {
         files: ground.files.clone(),
         base,
@@ -236,6 +243,7 @@ pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, C
         plan,
         outputs,
         faults: Vec::new(),
+        secrets,
         recaps,
     };
     // A summary over its budget is a person's doing, since none is published,

@@ -232,6 +232,8 @@ job_errors! {
     LossGuard = "loss_guard", "the result lost too much";
     /// A person's entries or edits would have been changed.
     PersonOverruled = "person_overruled", "the result went against a person's edit";
+    /// A memory file of the person's cannot be built upon as it is.
+    NeedsMending = "needs_mending", "a memory file has to be mended first";
     /// The head moved by more than edits.
     HeadMoved = "head_moved", "the memory changed meanwhile";
     /// Git or the file system failed while publishing.

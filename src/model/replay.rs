@@ -490,6 +490,7 @@ fn lock_error(error: LockError) -> ModelError {
     let (path, source) = match error {
         LockError::Io { path, source } => (path, source),
         LockError::Busy { path, holder } => (path, std::io::Error::other(holder)),
+        LockError::IsLink { path } => (path, std::io::Error::other("it is a symbolic link")),
     };
     ModelError::Files(FsError::at("lock", &path)(source))
 }

@@ -2,13 +2,16 @@
 //!
 //! Each withheld thing is a file of its own in `withheld/` of the home and,
 //! copied with the next commit, in every memory folder. The union counts, so
-//! that a reset of a folder lifts nothing.
+//! that a reset of a folder lifts nothing. What is released leaves a mark,
+//! `<id>.released` in the home, by which a folder that is looked at later
+//! knows that its copy says nothing any more.
 //!
 //! # Crash safety
 //!
 //! Files are created whole and never changed; a second save of the same thing
 //! finds it there.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::domain::id::{ObjectId, ThreadId};
@@ -24,6 +27,9 @@ use crate::text::withheld::{self, WithheldError};
 /// Largest file of a withheld thing, in bytes. An entry of 64 KiB has fewer
 /// hashes than fill it.
 const FILE_BYTES_MAX: u64 = 1024 * 1024;
+
+/// Ends the name of the mark that something was released.
+const RELEASED: &str = ".released";
 
 /// Why what is withheld is not known. Nothing may come in then: what cannot be
 /// read might withhold it.
@@ -44,6 +50,8 @@ pub(crate) enum WithheldSetError {
 pub(crate) struct WithheldSet {
     /// Sorted by id, without repeats.
     all: Vec<Withheld>,
+    /// Ids that the home says are released.
+    released: BTreeSet<String>,
 }
 
 /// Reads `withheld/*.yaml` of the home and joins the copies of a memory folder.
@@ -56,8 +64,13 @@ pub(crate) fn load(
     copies: &[(TreePath, Raw)],
 ) -> Result<WithheldSet, WithheldSetError> {
     let mut all = Vec::new();
+    let mut released = BTreeSet::new();
     for entry in fs::list(&home.join("withheld"))? {
         let name = entry.path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(id) = name.strip_suffix(RELEASED) {
+            released.insert(id.to_owned());
+            continue;
+        }
         if entry.kind != EntryType::File || !name.ends_with(".yaml") || fs::is_side_file(&name) {
             continue;
         }
@@ -74,7 +87,11 @@ pub(crate) fn load(
             text.unredacted(),
         )?);
     }
-    Ok(WithheldSet::union(all))
+    all.retain(|it| !released.contains(&it.id));
+    Ok(WithheldSet {
+        released,
+        ..WithheldSet::union(all)
+    })
 }
 
 fn parse(path: &Path, name: &str, text: &str) -> Result<Withheld, WithheldSetError> {
@@ -102,14 +119,21 @@ pub(crate) fn save(home: &Path, new: &[Withheld]) -> Result<(), WithheldSetError
     Ok(())
 }
 
-/// Removes what is withheld no more from `withheld/` of the home. Copies in
-/// memory folders are the caller's to remove.
+/// Removes what is withheld no more from `withheld/` of the home, and leaves
+/// the mark for copies elsewhere. Copies in memory folders are the caller's to
+/// remove.
 ///
 /// # Errors
 ///
 /// When one cannot be removed; those before it are.
 pub(crate) fn release(home: &Path, released: &[Withheld]) -> Result<(), WithheldSetError> {
+    let folder = home.join("withheld");
+    if !released.is_empty() {
+        fs::make_folders(&folder)?;
+    }
     for withheld in released {
+        fs::create_new(&folder.join(format!("{}{RELEASED}", withheld.id)), b"")?;
+        stop::point("notes.release_marked");
         fs::remove(&home.join("withheld").join(format!("{}.yaml", withheld.id)))?;
         stop::point("notes.withheld_released");
     }
@@ -122,6 +146,7 @@ impl WithheldSet {
         let is_left = |held: &&Withheld| !released.iter().any(|it| it.id == held.id);
         Self {
             all: self.all.iter().filter(is_left).cloned().collect(),
+            released: self.released.clone(),
         }
     }
 
@@ -130,7 +155,13 @@ impl WithheldSet {
         let mut all: Vec<Withheld> = lists.into_iter().collect();
         all.sort_by(|left, right| left.id.cmp(&right.id));
         all.dedup_by(|later, first| later.id == first.id);
-        Self { all }
+        let released = BTreeSet::new();
+        Self { all, released }
+    }
+
+    /// Whether a copy of this name was released, here or in another folder.
+    pub(crate) fn is_released(&self, id: &str) -> bool {
+        self.released.contains(id)
     }
 
     pub(crate) fn as_slice(&self) -> &[Withheld] {
@@ -170,7 +201,7 @@ impl WithheldSet {
 
 #[cfg(test)]
 mod tests {
-    use super::{WithheldSetError, load, save};
+    use super::{WithheldSetError, load, release, save};
     use crate::domain::id::ThreadId;
     use crate::domain::path::TreePath;
     use crate::domain::text::Raw;
@@ -210,6 +241,20 @@ mod tests {
         assert!(!set.blocks_entry("- Always run the tests first."));
         assert!(set.blocks_thread(&thread_id, NOW));
         assert!(!set.blocks_thread(&thread_id, NOW.plus_seconds(1)));
+    }
+
+    #[test]
+    fn a_release_lifts_copies_as_well() {
+        let home = tempfile::tempdir().unwrap();
+        let held = entry("a", "always deploy to staging first");
+        save(home.path(), std::slice::from_ref(&held)).unwrap();
+        for _ in 0..2 {
+            release(home.path(), std::slice::from_ref(&held)).unwrap();
+        }
+        let copy = TreePath::parse("extensions/withheld/entries/a.yaml").unwrap();
+        let copies = [(copy, Raw::new(withheld::print(&held).into_string()))];
+        let set = load(home.path(), &copies).unwrap();
+        assert!(set.as_slice().is_empty() && set.is_released("a"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 pub(crate) mod choice;
 pub(crate) mod folder;
 pub(crate) mod idle;
+pub(crate) mod loss;
 pub(crate) mod pass;
 pub(crate) mod quota;
 pub(crate) mod reset;

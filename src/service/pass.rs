@@ -9,6 +9,7 @@
 //! A pass keeps nothing in memory that counts: stopped between two steps, the
 //! next one finds what was done in files and ledger and goes on.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -30,6 +31,7 @@ use crate::service::LOCK_WAIT;
 use crate::service::choice::{self, PassRequest, Situation};
 use crate::service::folder::{self, FolderError};
 use crate::service::idle::{self, Look};
+use crate::service::loss::{self, LostHistory};
 use crate::service::quota::{self, Refusal};
 use crate::service::scan::{self, READER_GENERATION, Scan};
 use crate::service::survey::{self, SurveyError};
@@ -99,6 +101,8 @@ pub(crate) struct PassReport {
 #[derive(Debug)]
 pub(crate) struct VersionReport {
     pub(crate) version: MemoryVersion,
+    /// Its folder was gone, and a new history began.
+    pub(crate) lost_history: Option<LostHistory>,
     pub(crate) pruned: Vec<ThreadId>,
     pub(crate) extracted: Vec<SessionReport>,
     /// Why sessions were not taken, with the session's newest record.
@@ -156,7 +160,9 @@ pub(crate) fn run(
         });
     }
 
+    let mut lost = BTreeMap::new();
     for version in versions {
+        lost.extend(lost_history(parts.home, *version, now)?);
         // Nothing is extracted, or paid for, that could not be folded in.
         folder::prepare(parts.home, *version, now)?.readiness()?;
     }
@@ -180,6 +186,7 @@ pub(crate) fn run(
     for version in versions {
         let mut one = VersionReport {
             version: *version,
+            lost_history: lost.remove(version),
             pruned: Vec::new(),
             extracted: Vec::new(),
             left_out: Vec::new(),
@@ -205,6 +212,18 @@ pub(crate) fn run(
     report.was_stopped = (parts.is_cancelled)();
     remember_idle(parts, versions, &words, &report)?;
     Ok(report)
+}
+
+/// Asked before the folder is made anew. A ledger that cannot be read says
+/// nothing here, and is dealt with when it is opened.
+fn lost_history(
+    home: &Home,
+    version: MemoryVersion,
+    now: Timestamp,
+) -> Result<Option<(MemoryVersion, LostHistory)>, PassError> {
+    let ledger = Ledger::open_to_read(&home.ledger_file()).ok().flatten();
+    let lost = loss::lost_history(home, ledger.as_ref(), version, now)?;
+    Ok(lost.map(|lost| (version, lost)))
 }
 
 fn scan_and_mark(ledger: &mut Ledger, discovery: sessions::Discovery) -> Result<Scan, PassError> {

@@ -10,6 +10,7 @@ use crate::domain::version::MemoryVersion;
 use crate::extract::select::Reason;
 use crate::ledger::{Job, JobKind, JobState, Ledger, Spend};
 use crate::recaps::Extractions;
+use crate::service::loss::{self, LostHistory};
 use crate::service::survey::{self, Survey, SurveyError, SurveyParts};
 use crate::service::with_sources;
 use crate::store::message::CommitKind;
@@ -43,6 +44,10 @@ pub(crate) struct VersionStatus {
     pub(crate) withheld: usize,
     /// Most recaps that one baseline of this version took in (reference 6.8).
     pub(crate) recaps_taken_max: u64,
+    /// The folder is gone, and the next pass begins a new history.
+    pub(crate) lost_history: Option<LostHistory>,
+    /// Damaged files of `.git`, by the name they were kept under.
+    pub(crate) set_aside: Vec<PathBuf>,
 }
 
 /// The newest baseline on main.
@@ -112,6 +117,8 @@ fn version_status(
             Some(ledger) => ledger.selected_max(version)?,
             None => 0,
         },
+        lost_history: None,
+        set_aside: Vec::new(),
     };
     let modes = survey.modes(parts, version)?;
     let pending = consolidate::pending(
@@ -127,6 +134,10 @@ fn version_status(
     match pending {
         Ok(pending) => status.pending = pending,
         Err(error) => status.problem = Some(with_sources(&error)),
+    }
+    if let Some(lost) = loss::lost_history(parts.home, ledger, version, parts.now)? {
+        status.problem = Some(lost.words());
+        status.lost_history = Some(lost);
     }
     if let Err(error) = add_history(parts, &mut status) {
         status.problem.get_or_insert(with_sources(&error));
@@ -152,6 +163,7 @@ fn add_history(
             break;
         }
     }
+    status.set_aside = store.set_aside_before();
     let kept = store.kept_refs(KeptKind::Attempt)?;
     status.attempts = kept.into_iter().map(|kept| kept.run).collect();
     Ok(())
@@ -197,8 +209,9 @@ fn next(parts: &SurveyParts<'_>, survey: &Survey, versions: &[VersionStatus]) ->
         .filter(|(_, reason)| reason.is_none())
         .count();
     if 0 < eligible {
+        let sessions = if eligible == 1 { "session" } else { "sessions" };
         next.push(format!(
-            "`memrev run` extracts {eligible} eligible sessions"
+            "`memrev run` extracts {eligible} eligible {sessions}"
         ));
     }
     let soonest = survey.sessions().filter_map(|(_, reason)| match reason {
@@ -210,9 +223,17 @@ fn next(parts: &SurveyParts<'_>, survey: &Survey, versions: &[VersionStatus]) ->
     }
     for version in versions {
         let name = version.version;
-        if version.problem.is_some() {
+        if version.lost_history.is_some() {
+            next.push(format!(
+                "{name}: put the folder back if you have a copy; `memrev run` begins a new history"
+            ));
+        } else if version.problem.is_some() {
             next.push(format!(
                 "{name}: nothing until the folder can be used again"
+            ));
+        } else if !version.pending.to_mend.is_empty() {
+            next.push(format!(
+                "{name}: mend the files that are named above, then `memrev run`"
             ));
         } else if !version.pending.is_idle() || !version.pending.edits.is_empty() {
             next.push(format!("{name}: `memrev run` folds in what is pending"));

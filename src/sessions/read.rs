@@ -245,12 +245,16 @@ fn open(path: &Path) -> io::Result<Box<dyn Read>> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    if path.extension().is_some_and(|end| end == "zst") {
+    if is_compressed(path) {
         let mut decoder = zstd::stream::read::Decoder::new(file)?;
         decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
         return Ok(Box::new(decoder));
     }
     Ok(Box::new(file))
+}
+
+fn is_compressed(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "zst")
 }
 
 fn is_document(path: &Path) -> bool {
@@ -259,7 +263,12 @@ fn is_document(path: &Path) -> bool {
 
 fn io_error(path: &Path, source: io::Error) -> ReadError {
     let path = path.to_owned();
-    if source.kind() == ErrorKind::NotFound {
+    // What is wrong with the content has no number of the system's.
+    let is_content = is_compressed(&path) && source.raw_os_error().is_none();
+    if is_content {
+        let reason = format!("it is no whole zstd stream ({source})");
+        ReadError::Unreadable { path, reason }
+    } else if source.kind() == ErrorKind::NotFound {
         ReadError::Gone { path }
     } else {
         ReadError::Io { path, source }
@@ -279,7 +288,7 @@ fn newest_time(found: &Found) -> io::Result<Option<Timestamp>> {
 }
 
 fn newest_time_of(path: &PathBuf, size: u64) -> io::Result<Option<Timestamp>> {
-    let is_compressed = path.extension().is_some_and(|end| end == "zst");
+    let is_compressed = is_compressed(path);
     let mut tail_bytes = TAIL_BYTES;
     while !is_compressed && tail_bytes <= TAIL_BYTES_MAX && tail_bytes < size {
         let mut file = File::open(path)?;

@@ -151,6 +151,11 @@ impl Store {
         Ok(())
     }
 
+    /// Where a damaged index is kept.
+    pub(super) fn damaged_index(&self) -> PathBuf {
+        self.git_dir().join(DAMAGED)
+    }
+
     /// Makes a damaged index anew; gives where the old one is kept.
     pub(super) fn mend_index(
         &self,
@@ -162,7 +167,7 @@ impl Store {
             return Ok(None);
         }
         self.update_index(repository, std::iter::empty())?;
-        Ok(Some(self.git_dir().join(DAMAGED)))
+        Ok(Some(self.damaged_index()))
     }
 
     /// Keeps the bytes of a damaged index, the first time.

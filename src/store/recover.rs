@@ -20,6 +20,9 @@ use crate::sys::fs;
 use crate::sys::stop::point;
 use crate::sys::swap;
 
+/// In our part of `.git`.
+const DAMAGED_RECORD: &str = "publication.damaged";
+
 const LATE: Duration = Duration::from_secs(LATE_SECONDS);
 
 /// An unfinished object of gix is garbage after this; another program may be
@@ -31,6 +34,17 @@ impl Store {
     /// and half new until `recover` is called.
     pub(crate) fn is_interrupted(&self) -> bool {
         fs::is_taken(&self.record_file())
+    }
+
+    /// Damaged files of `.git` that lie where recoveries put them.
+    pub(crate) fn set_aside_before(&self) -> Vec<PathBuf> {
+        let private = self.private_dir();
+        let kept = fs::list(&private.join("set-aside")).unwrap_or_default();
+        let mut kept: Vec<PathBuf> = kept.into_iter().map(|entry| entry.path).collect();
+        kept.extend([private.join(DAMAGED_RECORD), self.damaged_index()]);
+        kept.retain(|file| fs::is_taken(file));
+        kept.sort();
+        kept
     }
 
     /// Finishes or undoes what a killed process began. Call it first, under
@@ -116,7 +130,7 @@ impl Store {
         let settled = settled.iter().map(|(path, blob)| (path, *blob));
         self.update_index(&repository, settled)?;
         point("recover.index_settled");
-        let kept = self.private_dir().join("publication.damaged");
+        let kept = self.private_dir().join(DAMAGED_RECORD);
         swap::move_over(&self.record_file(), &kept)?;
         recovery.set_aside.push(kept);
         Ok(())

@@ -27,6 +27,9 @@ pub(crate) enum LockError {
     /// Another process holds it; `holder` is what it wrote about itself.
     #[error("`{path}` is locked by {holder}")]
     Busy { path: PathBuf, holder: String },
+    /// Locking what a link leads to would lock something else.
+    #[error("`{path}` is a symbolic link, not a lock file; remove it, it is made anew")]
+    IsLink { path: PathBuf },
     #[error("could not lock `{path}`")]
     Io {
         path: PathBuf,
@@ -52,7 +55,17 @@ impl FileLock {
             use std::os::unix::fs::OpenOptionsExt as _;
             options.mode(0o600).custom_flags(libc_o_nofollow());
         }
-        let mut file = options.open(path).map_err(io)?;
+        let is_link = || {
+            path.symlink_metadata()
+                .is_ok_and(|found| found.is_symlink())
+        };
+        let mut file = match options.open(path) {
+            Err(_) if is_link() => {
+                let path = path.to_owned();
+                return Err(LockError::IsLink { path });
+            }
+            opened => opened.map_err(io)?,
+        };
         let deadline = Instant::now() + wait;
         loop {
             match file.try_lock() {
@@ -99,6 +112,17 @@ mod tests {
     use std::time::Duration;
 
     use super::{FileLock, LockError};
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_no_lock_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("memories.lock");
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), &path).unwrap();
+        let error = FileLock::acquire(&path, Duration::ZERO).unwrap_err();
+        assert!(matches!(error, LockError::IsLink { .. }), "{error}");
+        assert!(!folder.path().join("elsewhere").exists());
+    }
 
     #[test]
     fn a_busy_lock_names_its_holder() {

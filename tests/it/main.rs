@@ -12,6 +12,7 @@ mod backends;
 mod faults;
 mod house;
 mod layers;
+mod mending;
 mod notes;
 mod output;
 mod pass;

@@ -160,6 +160,34 @@ fn a_forgotten_entry_does_not_come_back() {
 }
 
 #[test]
+fn a_note_of_one_word_forgets_a_line_of_the_persons_own() {
+    for (own, text, kept) in [
+        ("the ledger is Grace's", "Forget: Grace", false),
+        ("die Datenbank heißt Grünspan", "Vergiss Grünspan", false),
+        ("数据库是 Postgres", "忘记 Postgres", false),
+        ("the ledger is Grace's", "Forget: Ada", true),
+        (
+            "the preview port is 8081",
+            "---\nkind: correct\n---\nthe preview port is 9091",
+            false,
+        ),
+    ] {
+        let mut sandbox = with_memory();
+        let summary = sandbox.read("memory_summary.md");
+        let tips = "## General Tips\n";
+        let line = format!("- {own}");
+        let edited = summary.replace(tips, &format!("{tips}\n{line}\n"));
+        sandbox.write("memory_summary.md", &edited);
+        pass(&mut sandbox, 1);
+        assert_eq!(lines_with(&sandbox, own), [line.clone()], "{text}");
+        note(&sandbox, "order", text);
+        pass(&mut sandbox, 2);
+        let left = lines_with(&sandbox, own);
+        assert_eq!(left == [line], kept, "{text}: {left:?}");
+    }
+}
+
+#[test]
 fn a_note_that_matches_nothing_is_shown() {
     let mut sandbox = with_memory();
     note(

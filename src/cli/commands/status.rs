@@ -9,8 +9,9 @@ use crate::cli::context::{Context, versions};
 use crate::cli::programs;
 use crate::cli::report::{Failure, Printer, counted};
 use crate::config::Config;
-use crate::consolidate::Pending;
+use crate::consolidate::lost::LostInput;
 use crate::consolidate::select::LeftOut;
+use crate::consolidate::{Complaint, Pending};
 use crate::ledger::{Job, JobError, JobKind, JobState};
 use crate::service::status::{self, Status, VersionStatus};
 use crate::store::message::ChangeKind;
@@ -41,6 +42,9 @@ struct VersionJson {
     pending_edits: Vec<String>,
     left_alone: Vec<LeftJson>,
     complaints: Vec<String>,
+    to_mend: Vec<String>,
+    lost_inputs: Vec<LostJson>,
+    set_aside: Vec<String>,
     /// Recaps that the next consolidation leaves out, by reason.
     recaps_left_out: BTreeMap<&'static str, usize>,
     recaps_taken_max: u64,
@@ -60,6 +64,13 @@ struct ChangeJson {
 struct LeftJson {
     path: String,
     reason: String,
+}
+
+#[derive(Serialize)]
+struct LostJson {
+    path: String,
+    commit: String,
+    command: String,
 }
 
 #[derive(Serialize)]
@@ -178,6 +189,19 @@ fn print_version(printer: &Printer, version: &VersionStatus) {
         withheld(version)
     ));
     print_pending(printer, &version.pending);
+    for lost in &version.pending.lost {
+        let command = get_back(version, lost);
+        printer.line(format!(
+            "  a reset took away {}: `{command}` brings it back",
+            lost.path
+        ));
+    }
+    for file in &version.set_aside {
+        printer.line(format!(
+            "  was damaged, kept for you to look at and delete: {}",
+            file.display()
+        ));
+    }
     for job in version.jobs.iter().filter(|job| is_worth_a_line(job)) {
         printer.line(format!("  {}", job_words(job)));
     }
@@ -224,6 +248,9 @@ fn print_pending(printer: &Printer, pending: &Pending) {
     }
     for unfit in &pending.unfit {
         printer.line(format!("  left alone: {}: {}", unfit.path, unfit.why));
+    }
+    for complaint in &pending.to_mend {
+        printer.line(format!("  [{}] {}", complaint.code, complaint.words));
     }
     for complaint in &pending.complaints {
         printer.line(format!(
@@ -361,8 +388,17 @@ fn version_json(version: &VersionStatus) -> VersionJson {
             .collect(),
         pending_edits: pending.edits.iter().map(ToString::to_string).collect(),
         left_alone: left.chain(unfit).collect(),
-        complaints: (pending.complaints.iter())
-            .map(|complaint| format!("[{}] {}", complaint.code, complaint.words))
+        complaints: words_of(&pending.complaints),
+        to_mend: words_of(&pending.to_mend),
+        lost_inputs: (pending.lost.iter())
+            .map(|lost| LostJson {
+                path: lost.path.to_string(),
+                commit: lost.commit.to_string(),
+                command: get_back(version, lost),
+            })
+            .collect(),
+        set_aside: (version.set_aside.iter())
+            .map(|file| file.display().to_string())
             .collect(),
         recaps_left_out: (count_left_out(pending).into_iter())
             .map(|(code, (count, _))| (code, count))
@@ -373,6 +409,26 @@ fn version_json(version: &VersionStatus) -> VersionJson {
         attempts: version.attempts.iter().map(ToString::to_string).collect(),
         withheld: version.withheld,
     }
+}
+
+/// The command that brings a lost file back, for a shell.
+fn get_back(version: &VersionStatus, lost: &LostInput) -> String {
+    let folder = quoted(&version.folder.display().to_string());
+    let path = quoted(lost.path.as_str());
+    format!("git -C {folder} checkout {} -- {path}", lost.commit)
+}
+
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:,@".contains(c);
+    if word.chars().all(is_plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+fn words_of(complaints: &[Complaint]) -> Vec<String> {
+    let words = |it: &Complaint| format!("[{}] {}", it.code, it.words);
+    complaints.iter().map(words).collect()
 }
 
 fn job_json(job: &Job) -> JobJson {

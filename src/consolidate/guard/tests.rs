@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::{prop_assert, proptest};
 
 use super::{GuardFacts, GuardLimits, LossCount, losses, verdict};
+use crate::consolidate::judge::FreshNote;
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
 use crate::domain::path::TreePath;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
 use crate::text::entries;
+use crate::text::note;
 use crate::text::shingles;
 
 const TIPS: &str = "## General Tips\n\n";
@@ -165,10 +167,10 @@ fn a_note_that_is_gone_takes_its_lines_along() {
 fn a_note_or_a_newer_session_may_contradict() {
     let old = format!("{TIPS}- the dev server listens on port 8080\n");
     let mut story = Story::new(&old, TIPS);
-    story.notes.push((
-        path("extensions/ad_hoc/notes/n.md"),
-        "Correction: the dev server listens on port 9090 now.".to_owned(),
-    ));
+    let file = path("extensions/ad_hoc/notes/n.md");
+    let text = "Correction: the dev server listens on port 9090 now.";
+    let note = note::parse(&file, text).unwrap();
+    story.notes.push(FreshNote::of(&note));
     story
         .check("the dev server listens on port 8080: contradicted by extensions/ad_hoc/notes/n.md");
 
@@ -354,7 +356,7 @@ struct Story {
     old_recaps: BTreeMap<ThreadId, String>,
     threads: BTreeSet<ThreadId>,
     fresh_threads: BTreeSet<ThreadId>,
-    notes: Vec<(TreePath, String)>,
+    notes: Vec<FreshNote>,
     gone_notes: Vec<String>,
     retired: Vec<(String, String)>,
     withheld: Vec<Withheld>,

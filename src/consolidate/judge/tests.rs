@@ -13,6 +13,7 @@ use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
 use crate::store::{Blob, Store};
 use crate::text::entries;
+use crate::text::note;
 use crate::text::shingles;
 
 const NOTE: &str = "extensions/ad_hoc/notes/n.md";
@@ -233,11 +234,9 @@ impl Case {
     }
 
     fn note(&mut self, kind: NoteKind, text: &str) {
-        self.notes.push(FreshNote {
-            path: TreePath::parse(NOTE).unwrap(),
-            kind,
-            text: text.to_owned(),
-        });
+        let text = format!("---\nkind: {}\n---\n{text}\n", kind.label());
+        let note = note::parse(&TreePath::parse(NOTE).unwrap(), &text).unwrap();
+        self.notes.push(FreshNote::of(&note));
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::support::{Sandbox, finished, good_work, write_memory};
 use crate::consolidate::Outcome;
 use crate::domain::path::TreePath;
+use crate::domain::version::MemoryVersion;
 use crate::ledger::JobError;
 
 #[test]
@@ -323,6 +324,30 @@ fn reverting_the_revert_later_takes_the_copies_out_of_the_folder() {
 }
 
 #[test]
+fn a_release_lifts_the_copies_of_the_other_folder_too() {
+    let (mut sandbox, _) = baseline_of_note();
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    sandbox.run_idle();
+    let copies = "extensions/withheld/entries";
+    sandbox.version = MemoryVersion::V2;
+    sandbox.init(MemoryVersion::V2);
+    sandbox.extract(3, 1, "the registry is slow");
+    sandbox.run_done();
+    assert_eq!(sandbox.git(&["ls-files", copies]).lines().count(), 2);
+
+    sandbox.version = MemoryVersion::V1;
+    sandbox.git(&["revert", "--no-edit", "HEAD"]);
+    sandbox.run_idle();
+    assert_eq!(sandbox.withheld_count(), 0);
+    sandbox.version = MemoryVersion::V2;
+    let report = sandbox.run_idle();
+    assert!(report.edit.is_some());
+    assert_eq!(sandbox.git(&["ls-files", copies]), "");
+    assert_eq!(sandbox.withheld_count(), 0);
+    sandbox.run_idle();
+}
+
+#[test]
 fn a_revert_of_an_edit_releases_what_the_edit_withheld() {
     let (mut sandbox, _) = baseline_of_note();
     sandbox.replace("MEMORY.md", "- Indent with tabs. [ad-hoc note]\n", "");
@@ -357,7 +382,7 @@ fn a_secret_that_a_person_left_stops_only_what_would_overwrite_it() {
     });
     for _ in 0..2 {
         let report = sandbox.run();
-        let error = JobError::PersonOverruled;
+        let error = JobError::NeedsMending;
         assert_eq!(report.outcome, Outcome::FailedAfter { error });
         let words = report.complaints[0].words.as_str();
         assert!(

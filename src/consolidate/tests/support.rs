@@ -331,7 +331,9 @@ impl Sandbox {
     }
 
     pub(super) fn withheld_count(&self) -> usize {
-        std::fs::read_dir(self.home.withheld()).unwrap().count()
+        let files = std::fs::read_dir(self.home.withheld()).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".yaml")).count()
     }
 }
 

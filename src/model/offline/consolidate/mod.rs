@@ -9,6 +9,7 @@
 //! No files, no clock, no Git: the caller gathers [`OfflineInputs`] and writes
 //! what [`OfflineOutput`] says.
 
+pub(crate) mod asks;
 mod body;
 mod context;
 mod facts;
@@ -20,6 +21,7 @@ mod note_text;
 mod notes_apply;
 mod outline;
 mod ranking;
+mod series;
 mod summary;
 mod tokens;
 

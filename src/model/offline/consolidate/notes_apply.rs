@@ -13,54 +13,23 @@ use crate::domain::note::{Note, NoteKind};
 use crate::domain::path::{HANDBOOK, SUMMARY, TreePath};
 use crate::domain::time::Timestamp;
 use crate::model::offline::consolidate::RetireReason;
+use crate::model::offline::consolidate::asks::{Asking, NAMED_SCORE, has_words};
 use crate::model::offline::consolidate::facts::{Facts, Kind, NoteLine, Statement};
 use crate::model::offline::consolidate::gate::Gate;
-use crate::model::offline::consolidate::note_text::{
-    content, has_kind_label, is_preference, lines_of, old_value, without_asking,
-};
-use crate::model::offline::consolidate::tokens::{Features, Matcher, common};
-use crate::text::note_kind::effective_kind;
-
-/// Least part of a forget note's words that a matching entry has.
-const FORGET_PART_MIN: f64 = 0.75;
-
-/// Least part of an entry's words that a forget note quotes.
-const FORGET_QUOTED_MIN: f64 = 0.85;
-
-/// Least part of a correction's words that its entry has, or the reverse.
-const CORRECT_PART_MIN: f64 = 0.6;
-
-/// How much a word of a correction counts that no entry has: it is rather the
-/// new value than what the entry is about.
-const NEW_VALUE_WEIGHT: f64 = 0.5;
-
-/// How well an entry fits that has the very value that a correction replaces:
-/// better than any other.
-const NAMED_SCORE: f64 = 3.0;
+use crate::model::offline::consolidate::note_text::{has_kind_label, is_preference, lines_of};
+use crate::model::offline::consolidate::tokens::{Features, Matcher};
 
 /// More for a preference, and for one of the project that the note names.
 const PREFERENCE_SCORE: f64 = 0.25;
 const PROJECT_SCORE: f64 = 0.5;
 
-/// A forget note of so few words means entries that have all of them.
-const SHORT_QUERY_MAX: usize = 2;
-
-/// A quoted entry needs this many words to be recognised by them.
-const QUOTED_TOKENS_MIN: usize = 4;
-
 /// A note as the rules read it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PreparedNote {
     pub(super) path: TreePath,
-    kind: NoteKind,
+    asking: Asking,
     written_at: Option<Timestamp>,
     lines: Vec<NoteLine>,
-    /// Sorted tokens of all its words that are not mere asking.
-    query: Vec<u64>,
-    /// Those of `query` that hold a digit.
-    numbers: Vec<u64>,
-    /// What the note says is replaced, in its own quotation marks, folded.
-    old_value: Option<String>,
     /// All its words, folded.
     folded: String,
     /// New or edited since the last baseline.
@@ -72,7 +41,6 @@ pub(super) struct PreparedNote {
 impl PreparedNote {
     pub(super) fn new(note: &Note, is_new: bool, gate: &Gate<'_>) -> Self {
         let text = note.text.unredacted();
-        let kind = effective_kind(note);
         let mut lines: Vec<NoteLine> = lines_of(text)
             .into_iter()
             .map(|text| NoteLine {
@@ -83,23 +51,19 @@ impl PreparedNote {
             })
             .collect();
         lines.retain(|line| !line.features.tokens.is_empty() && !gate.blocks(&line.text));
-        let query = Features::of(&without_asking(text));
         Self {
             path: note.path.clone(),
-            kind,
+            asking: Asking::of(note),
             written_at: note.written_at,
             lines,
-            numbers: query.numbers(),
-            old_value: old_value(text),
             folded: Features::of(text).folded,
-            query: content(&query),
             is_new,
             is_explicit: note.kind.is_some() || has_kind_label(text),
         }
     }
 
     pub(super) fn lines(&self) -> impl Iterator<Item = &NoteLine> {
-        let says_something = self.kind != NoteKind::Forget;
+        let says_something = self.asking.kind() != NoteKind::Forget;
         self.lines.iter().filter(move |_| says_something)
     }
 
@@ -108,47 +72,19 @@ impl PreparedNote {
         self.lines.iter()
     }
 
+    /// An entry of a person's is changed only by a new or edited note, and
+    /// only when the judge agrees that the note is about it.
+    fn may_change(&self, entry: &ForeignEntry) -> bool {
+        !entry.is_person || (self.is_new && self.asking.is_about_features(&entry.features))
+    }
+
     fn forgets(&self, matcher: &Matcher, entry: &Features) -> bool {
-        if self.kind != NoteKind::Forget || self.query.is_empty() {
-            return false;
-        }
-        let entry = content(entry);
-        let is_quoted = QUOTED_TOKENS_MIN <= entry.len()
-            && matcher.part_of(&entry, &self.query, 1.0) >= FORGET_QUOTED_MIN;
-        if self.query.len() <= SHORT_QUERY_MAX {
-            return is_quoted || common(&self.query, &entry) == self.query.len();
-        }
-        is_quoted || matcher.part_of(&self.query, &entry, 1.0) >= FORGET_PART_MIN
+        self.asking.forgets(matcher, entry)
     }
 
-    /// How well a correction fits an entry; `None` when it does not. The new
-    /// value is not in the entry, so numbers that it lacks do not count.
     fn corrects(&self, matcher: &Matcher, entry: &Features) -> Option<f64> {
-        if let Some(old) = &self.old_value
-            && has_words(&entry.folded, old)
-        {
-            return Some(NAMED_SCORE);
-        }
-        let numbers = entry.numbers();
-        let entry = content(entry);
-        let mut query = self.query.clone();
-        query.retain(|token| {
-            self.numbers.binary_search(token).is_err() || entry.binary_search(token).is_ok()
-        });
-        let common = common(&query, &entry);
-        let changes_number = !self.numbers.is_empty() && !numbers.is_empty();
-        if common == 0 || (common == 1 && !changes_number && entry.len() > 1) {
-            return None;
-        }
-        let of_note = matcher.part_of(&query, &entry, NEW_VALUE_WEIGHT);
-        let of_entry = matcher.part_of(&entry, &query, 1.0);
-        (of_note.max(of_entry) >= CORRECT_PART_MIN).then_some(of_note + of_entry)
+        self.asking.corrects(matcher, entry)
     }
-}
-
-/// Whether the folded `words` stand in `folded` as whole words, in order.
-fn has_words(folded: &str, words: &str) -> bool {
-    !words.is_empty() && format!(" {folded} ").contains(&format!(" {words} "))
 }
 
 /// An entry of the head tree that no recap or note accounts for: another
@@ -207,7 +143,7 @@ pub(super) fn apply(
         effects: NoteEffects::default(),
     };
     for note in in_order {
-        match note.kind {
+        match note.asking.kind() {
             NoteKind::Remember => scene.remember(&note.lines),
             NoteKind::Correct => scene.correct(note),
             NoteKind::Forget => scene.forget(note),
@@ -371,7 +307,7 @@ impl Scene<'_> {
             }
         }
         for (index, entry) in self.foreign.iter().enumerate() {
-            if entry.file == HANDBOOK && (!entry.is_person || note.is_new) {
+            if entry.file == HANDBOOK && note.may_change(entry) {
                 consider(&entry.features, Target::Foreign { index }, 0.0);
             }
         }
@@ -382,7 +318,7 @@ impl Scene<'_> {
     fn correct_summary(&mut self, note: &PreparedNote, line: &NoteLine) {
         let fits = |entry: &&ForeignEntry| {
             entry.file == SUMMARY
-                && (!entry.is_person || note.is_new)
+                && note.may_change(entry)
                 && entry.features.folded != line.features.folded
         };
         let scored = self.foreign.iter().filter(fits).filter_map(|entry| {
@@ -427,8 +363,7 @@ impl Scene<'_> {
         let foreign = self.foreign;
         let mut is_matched = !forgotten.is_empty();
         for entry in foreign {
-            let may_change = !entry.is_person || note.is_new;
-            if may_change && note.forgets(&self.matcher, &entry.features) {
+            if note.may_change(entry) && note.forgets(&self.matcher, &entry.features) {
                 self.effects.foreign.insert(
                     (entry.file, entry.place),
                     Change::Goes(RetireReason::Forgotten),

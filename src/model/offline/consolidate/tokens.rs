@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use unicode_normalization::UnicodeNormalization as _;
 
+use crate::model::offline::consolidate::series;
 use crate::text::cues::{self, Cue, is_unspaced};
 use crate::text::shingles;
 
@@ -48,6 +49,8 @@ pub(super) struct Features {
 struct Value {
     text: String,
     has_digit: bool,
+    /// It tells one of a series from the others, as in "chapter 2".
+    is_of_series: bool,
     /// Characters before it.
     at: usize,
 }
@@ -97,6 +100,8 @@ impl Features {
         };
         left.has_digit
             && right.has_digit
+            // Chapter 2 says nothing about chapter 1.
+            && !(left.is_of_series && right.is_of_series)
             && is_said_late(left, self.chars)
             && is_said_late(right, other.chars)
             && self.is_same_but_for(left, other, right)
@@ -343,7 +348,11 @@ fn values(folded: &str) -> Vec<Value> {
         if c.is_ascii_graphic() {
             run.get_or_insert((byte, at));
         } else if let Some((start, started_at)) = run.take() {
-            values.extend(value(&folded[start..byte], started_at));
+            let found = value(&folded[start..byte], started_at);
+            values.extend(found.map(|value| Value {
+                is_of_series: series::is_number_of(&folded[..start], &value.text, &folded[byte..]),
+                ..value
+            }));
         }
     }
     values
@@ -359,6 +368,7 @@ fn value(run: &str, at: usize) -> Option<Value> {
     (has_digit || is_code).then(|| Value {
         text: text.to_owned(),
         has_digit,
+        is_of_series: false,
         at,
     })
 }
@@ -562,6 +572,54 @@ mod tests {
                 "the database listens on 5432",
                 false,
             ),
+            (
+                "always check report number 1 twice",
+                "always check report number 2 twice",
+                false,
+            ),
+            (
+                "for details see report 1",
+                "for details see report 2",
+                false,
+            ),
+            (
+                "the parser is described in issue #12",
+                "the parser is described in issue #13",
+                false,
+            ),
+            (
+                "indent everything with 2 spaces",
+                "indent everything with 4 spaces",
+                true,
+            ),
+            (
+                "Einzelheiten stehen im Bericht 1",
+                "Einzelheiten stehen im Bericht 2",
+                false,
+            ),
+            (
+                "La suite est au chapitre n° 3",
+                "La suite est au chapitre n° 4",
+                false,
+            ),
+            (
+                "подробности смотри в отчёте 1",
+                "подробности смотри в отчёте 2",
+                false,
+            ),
+            ("сервер слушает порт 8080", "сервер слушает порт 9090", true),
+            ("详细内容请看报告1", "详细内容请看报告2", false),
+            (
+                "詳しくは第1章を見てください",
+                "詳しくは第2章を見てください",
+                false,
+            ),
+            (
+                "자세한 내용은 보고서 1 참고",
+                "자세한 내용은 보고서 2 참고",
+                false,
+            ),
+            ("서버 포트는 8080 입니다", "서버 포트는 9090 입니다", true),
         ] {
             let (a, b) = (Features::of(left), Features::of(right));
             assert_eq!(a.contradicts(&b), contradicts, "{left} / {right}");

@@ -126,6 +126,8 @@ pub(super) struct Statement {
     pub(super) tasks: BTreeSet<usize>,
     pub(super) threads: BTreeSet<ThreadId>,
     pub(super) newest_at: Timestamp,
+    /// When it was first said.
+    pub(super) oldest_at: Timestamp,
     pub(super) is_default: bool,
     /// Only external content supports it.
     pub(super) is_external: bool,
@@ -214,6 +216,7 @@ fn gather_resources(resources: &[ResourceInput], gate: &Gate<'_>) -> Vec<Group> 
             tasks: BTreeSet::new(),
             threads: BTreeSet::new(),
             newest_at: Timestamp::default(),
+            oldest_at: Timestamp::default(),
             is_default: false,
             // A pointer is no support for anything, whatever the trust.
             is_external: true,

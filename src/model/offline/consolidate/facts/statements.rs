@@ -65,6 +65,7 @@ fn statement(kind: Kind, text: &str, task: usize, recap: &ReadRecap<'_>) -> Opti
         tasks: BTreeSet::from([task]),
         threads: BTreeSet::from([recap.source.thread_id.clone()]),
         newest_at: recap.source.updated_at,
+        oldest_at: recap.source.updated_at,
         is_external,
         note: None,
     })
@@ -143,6 +144,7 @@ fn once_in_all_kinds(joined: &[Statement]) -> Vec<Statement> {
                 one.tasks.extend(&other.tasks);
                 one.threads.extend(other.threads.iter().cloned());
                 one.newest_at = one.newest_at.max(other.newest_at);
+                one.oldest_at = one.oldest_at.min(other.oldest_at);
             }
         }
         one
@@ -180,6 +182,14 @@ fn join_two(known: &mut Statement, newer: Statement, gone: &mut BTreeMap<String,
     known.is_default |= newer.is_default;
 }
 
+/// Whether both hold: said in one session, or said in turn by several each.
+/// A value that changed is not said any more once there is a new one.
+fn stand_beside(older: &Statement, newer: &Statement) -> bool {
+    let is_in_turn =
+        newer.oldest_at <= older.newest_at && 1 < older.threads.len() && 1 < newer.threads.len();
+    is_in_turn || !older.threads.is_disjoint(&newer.threads)
+}
+
 /// Leaves out what a newer statement of another session says otherwise.
 pub(super) fn drop_contradicted(
     statements: Vec<Statement>,
@@ -206,7 +216,7 @@ pub(super) fn drop_contradicted(
             let older = &statements[older_place];
             let may_overrule = older.is_external || !newer.is_external;
             if may_overrule
-                && older.threads.is_disjoint(&newer.threads)
+                && !stand_beside(older, newer)
                 && newer.features.contradicts(&older.features)
             {
                 dropped.insert(older_place);

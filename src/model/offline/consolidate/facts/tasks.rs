@@ -1,6 +1,7 @@
 //! Tasks: what was done in one session, or again in others.
 
 use std::collections::BTreeSet;
+use std::iter::once;
 
 use crate::domain::session::Agent;
 use crate::model::offline::consolidate::body::{RecapBody, TaskBody};
@@ -10,6 +11,9 @@ use crate::model::offline::consolidate::line;
 use crate::model::offline::consolidate::tokens::{Features, NearIndex, SAME_TASK};
 use crate::model::offline::shape::Outcome;
 
+/// Most bytes of a title that is made of a message.
+const TITLE_BYTES_MAX: usize = 120;
+
 /// Most keywords of a task.
 const KEYWORDS_MAX: usize = 10;
 
@@ -17,40 +21,44 @@ const KEYWORDS_MAX: usize = 10;
 const KEYWORD_BYTES_MAX: usize = 48;
 
 /// The tasks of a group, and per recap where each of its tasks went; `None`
-/// for one whose title is withheld.
+/// for one of which everything that could be its title is withheld.
 pub(super) fn join_tasks(
     recaps: &[ReadRecap<'_>],
     project: &str,
     gate: &Gate<'_>,
 ) -> (Vec<Task>, Vec<Vec<Option<usize>>>) {
-    let features: Vec<Vec<Features>> = recaps
-        .iter()
+    let titles: Vec<Vec<Option<Title>>> = (recaps.iter())
         .map(|recap| {
-            let titles = recap.body.tasks.iter().map(|task| task.title.as_str());
-            titles.map(Features::of).collect()
+            let tasks = recap.body.tasks.iter();
+            tasks.map(|task| title(task, gate)).collect()
         })
         .collect();
-    let mut index = NearIndex::new(SAME_TASK, features.iter().flatten());
+    let features = titles
+        .iter()
+        .flatten()
+        .flatten()
+        .map(|title| &title.features);
+    let mut index = NearIndex::new(SAME_TASK, features);
     let mut tasks: Vec<Task> = Vec::new();
     let mut places = Vec::new();
-    for (recap, features) in recaps.iter().zip(&features) {
+    for (recap, titles) in recaps.iter().zip(titles) {
         let mut of_recap = Vec::new();
-        for (task, features) in recap.body.tasks.iter().zip(features) {
-            if gate.blocks(&task.title) {
+        for (task, title) in recap.body.tasks.iter().zip(titles) {
+            let Some(Title { text, features }) = title else {
                 of_recap.push(None);
                 continue;
-            }
-            let found = index.near(features).into_iter().next();
+            };
+            let found = index.near(&features).into_iter().next();
             let place = found.unwrap_or_else(|| {
                 tasks.push(Task {
-                    title: task.title.clone(),
+                    title: text,
                     features: features.clone(),
                     outcome: Outcome::Uncertain,
                     sources: Vec::new(),
                     keywords: Vec::new(),
                     description: String::new(),
                 });
-                index.insert(features)
+                index.insert(&features)
             });
             add_source(&mut tasks[place], task, recap, project, gate);
             of_recap.push(Some(place));
@@ -58,6 +66,26 @@ pub(super) fn join_tasks(
         places.push(of_recap);
     }
     (tasks, places)
+}
+
+struct Title {
+    text: String,
+    features: Features,
+}
+
+/// A task's title. One that says what is withheld makes way for what else was
+/// asked for in the task: the rest of it is nobody's to take away with a
+/// sentence. `None` when nothing else was.
+fn title(task: &TaskBody, gate: &Gate<'_>) -> Option<Title> {
+    let requests = (task.requests.iter())
+        .map(|text| line::of_header(&line::without_evidence(text), TITLE_BYTES_MAX));
+    let features = Features::of(&task.title);
+    let is_another = |text: &String| !Features::of(text).is_same_as(&features);
+    let text = once(task.title.clone())
+        .chain(requests.filter(is_another))
+        .find(|text| !text.is_empty() && !gate.blocks(text))?;
+    let features = Features::of(&text);
+    Some(Title { text, features })
 }
 
 /// Recaps come oldest first, so what is set here is the newest session's word.

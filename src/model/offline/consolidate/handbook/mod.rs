@@ -95,6 +95,7 @@ fn with_notes(facts: &Facts) -> Vec<Group> {
             tasks: BTreeSet::new(),
             threads: BTreeSet::new(),
             newest_at: Timestamp::default(),
+            oldest_at: Timestamp::default(),
             is_default: false,
             is_external: false,
             note: Some(line.note.clone()),

@@ -63,6 +63,51 @@ applies_to: cwd=/w/ledger; reuse_rule=this project; check against the code befor
 }
 
 #[test]
+fn numbers_that_name_things_contradict_nothing() {
+    for (one, other) in [
+        (
+            "for the totals of spring see report 1",
+            "for the totals of spring see report 2",
+        ),
+        (
+            "die Summen stehen im Bericht 1",
+            "die Summen stehen im Bericht 2",
+        ),
+        ("合计请看报告1的附表", "合计请看报告2的附表"),
+    ] {
+        let (_, output) = passes(
+            MemoryVersion::V1,
+            &format!(
+                "@@ recap a p/x 2026-12-01\n## Task 1: one\nReusable knowledge:\n- {one}\n\
+                 @@ recap b p/x 2026-12-02\n## Task 1: another thing\nReusable knowledge:\n- {other}\n"
+            ),
+        );
+        let handbook = output.handbook.unwrap();
+        for text in [one, other] {
+            assert!(handbook.as_str().contains(text), "{handbook}");
+        }
+    }
+}
+
+#[test]
+fn values_that_several_sessions_say_in_turn_both_hold() {
+    let say = |days: [u32; 4]| {
+        let mut story = String::new();
+        for (index, day) in days.into_iter().enumerate() {
+            let (id, port) = (["a", "b", "c", "d"][index], [8080, 9090][index % 2]);
+            story += &format!(
+                "@@ recap {id} p/x 2026-12-{day:02}\n## Task 1: job {id} of many\n\
+                 Reusable knowledge:\n- the dev server listens on port {port}\n"
+            );
+        }
+        let handbook = passes(MemoryVersion::V1, &story).1.handbook.unwrap();
+        [8080, 9090].map(|port| handbook.as_str().contains(&format!("on port {port}")))
+    };
+    assert_eq!(say([1, 2, 3, 4]), [true, true]);
+    assert_eq!(say([1, 3, 2, 4]), [false, true], "it changed");
+}
+
+#[test]
 fn the_newer_of_two_contradicting_statements_stays() {
     for (old, new) in [
         (

@@ -180,3 +180,24 @@ fn a_quoted_preference_goes_with_its_only_recap() {
         }
     }
 }
+
+#[test]
+fn a_task_whose_title_is_withheld_goes_by_what_else_was_asked_for() {
+    let recap = "@@ recap a p/x 2026-12-01\n## Task 1: always use tabs in the ledger\nUser requests:\n\
+        - \"always use tabs in the ledger\" (line 3)\n- \"write the report of spring\" (line 9)\n\
+        Reusable knowledge:\n- the dev server of x listens on port 8080\n";
+    for version in MemoryVersion::ALL {
+        let (mut folder, _) = passes(version, recap);
+        let held = "@@ withheld\nalways use tabs in the ledger\n";
+        for _ in 0..2 {
+            let output = folder.pass(&format!("{recap}{held}"));
+            let text = both(&output);
+            assert!(!text.contains("use tabs"), "{text}");
+            if version == MemoryVersion::V1 {
+                assert!(text.contains("## Task 1: "), "{text}");
+                assert!(text.contains("report of spring"), "{text}");
+                assert!(text.contains("port 8080"), "{text}");
+            }
+        }
+    }
+}
