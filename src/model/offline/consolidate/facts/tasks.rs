@@ -14,6 +14,9 @@ use crate::model::offline::shape::Outcome;
 /// Most bytes of a title that is made of a message.
 const TITLE_BYTES_MAX: usize = 120;
 
+/// Around a message that a recap quotes.
+const QUOTATION_MARKS: &[char] = &['"', '“', '”', '„', '«', '»', '「', '」', '『', '』'];
+
 /// Most keywords of a task.
 const KEYWORDS_MAX: usize = 10;
 
@@ -78,7 +81,8 @@ struct Title {
 /// sentence. `None` when nothing else was.
 fn title(task: &TaskBody, gate: &Gate<'_>) -> Option<Title> {
     let requests = (task.requests.iter())
-        .map(|text| line::of_header(&line::without_evidence(text), TITLE_BYTES_MAX));
+        .map(|text| line::of_header(&line::without_evidence(text), TITLE_BYTES_MAX))
+        .map(|text| text.trim_matches(QUOTATION_MARKS).to_owned());
     let features = Features::of(&task.title);
     let is_another = |text: &String| !Features::of(text).is_same_as(&features);
     let text = once(task.title.clone())

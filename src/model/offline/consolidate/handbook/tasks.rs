@@ -144,9 +144,16 @@ impl Work<'_> {
                     .iter()
                     .any(|task| is_same_task(&new.tasks[index], task))
         };
+        // The head has it still, under a title that is withheld by now.
+        let is_renamed = |task: &Task| {
+            head_tasks.iter().any(|head| {
+                let cites_it = |source: &Source| cites(&head.cited, source);
+                task.sources.iter().any(cites_it) && self.context.blocks_heading(head.section)
+            })
+        };
         let was_taken_out = |task: &Task| {
             // A statement that a person takes out is withheld, a task is not.
-            let before = old.filter(|_| !self.head_is_blank);
+            let before = old.filter(|_| !self.head_is_blank && !is_renamed(task));
             before.is_some_and(|old| old.tasks.iter().any(|one| is_one_task(one, task)))
         };
         (0..new.tasks.len())
