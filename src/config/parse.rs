@@ -129,40 +129,12 @@ impl Reader<'_> {
                 *field(&mut self.config) = Some(text.trim().to_owned());
                 return Some(Taken::AsWritten);
             }
-            (Field::Checked { field, check, .. }, DeValue::String(text))
+            (Field::Checked { .. } | Field::File(_), DeValue::String(text))
                 if !text.trim().is_empty() =>
             {
-                let text = text.trim();
-                if let Err(problem) = check(text) {
-                    let message = format!("`{}` cannot be used: {problem}", key.name);
-                    self.problem(value.span().start, message, None);
-                    return None;
-                }
-                *field(&mut self.config) = Some(text.to_owned());
-                return Some(Taken::AsWritten);
+                return self.checked(key, value, text.trim());
             }
-            (Field::File(field), DeValue::String(text)) if !text.trim().is_empty() => {
-                let Some(path) = project::absolute(text, self.user_home) else {
-                    let message =
-                        format!("`{}` must be an absolute path or begin with `~/`", key.name);
-                    self.problem(value.span().start, message, None);
-                    return None;
-                };
-                *field(&mut self.config) = Some(path);
-                return Some(Taken::AsWritten);
-            }
-            (Field::Headers(field), DeValue::Array(_)) => {
-                let line = |text: &str| Some(text.trim().to_owned());
-                let lines: Vec<String> = self.list(key, value, line, "")?;
-                let mut problems = lines.iter().map(|line| Header::parse(line));
-                if let Some(problem) = problems.find_map(Result::err) {
-                    let message = format!("`{}` cannot be used: {problem}", key.name);
-                    self.problem(value.span().start, message, None);
-                    return None;
-                }
-                *field(&mut self.config) = lines;
-                return Some(Taken::AsWritten);
-            }
+            (Field::Headers(_), DeValue::Array(_)) => return self.headers(key, value),
             (Field::Folders(field), DeValue::Array(_)) => {
                 let user_home = self.user_home;
                 let folder = |text: &str| project::absolute(text, user_home);
@@ -199,6 +171,46 @@ impl Reader<'_> {
         let message = format!("`{}` must be {wanted}, not {found}", key.name);
         self.problem(value.span().start, message, None);
         None
+    }
+
+    /// A text that has to be more than a text.
+    fn checked(&mut self, key: &Key, value: &Value<'_>, text: &str) -> Option<Taken> {
+        let problem = match &key.field {
+            Field::Checked { field, check, .. } => match check(text) {
+                Ok(()) => {
+                    *field(&mut self.config) = Some(text.to_owned());
+                    return Some(Taken::AsWritten);
+                }
+                Err(problem) => format!("cannot be used: {problem}"),
+            },
+            Field::File(field) => match project::absolute(text, self.user_home) {
+                Some(path) => {
+                    *field(&mut self.config) = Some(path);
+                    return Some(Taken::AsWritten);
+                }
+                None => "must be an absolute path or begin with `~/`".to_owned(),
+            },
+            _ => return None,
+        };
+        let message = format!("`{}` {problem}", key.name);
+        self.problem(value.span().start, message, None);
+        None
+    }
+
+    fn headers(&mut self, key: &Key, value: &Value<'_>) -> Option<Taken> {
+        let Field::Headers(field) = &key.field else {
+            return None;
+        };
+        let line = |text: &str| Some(text.trim().to_owned());
+        let lines: Vec<String> = self.list(key, value, line, "")?;
+        let mut problems = lines.iter().map(|line| Header::parse(line));
+        if let Some(problem) = problems.find_map(Result::err) {
+            let message = format!("`{}` cannot be used: {problem}", key.name);
+            self.problem(value.span().start, message, None);
+            return None;
+        }
+        *field(&mut self.config) = lines;
+        Some(Taken::AsWritten)
     }
 
     fn number(&mut self, key: &Key, value: &Value<'_>) -> Option<Taken> {

@@ -44,6 +44,7 @@ use self::select::LeftOut;
 
 mod absorb;
 mod attempt;
+mod books;
 pub(crate) mod edits;
 pub(crate) mod guard;
 mod hands;

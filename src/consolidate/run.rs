@@ -14,6 +14,7 @@
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench, Worked, Workshop};
+use crate::consolidate::books::Books;
 use crate::consolidate::idle::{IdleFacts, IdleKey};
 use crate::consolidate::input;
 use crate::consolidate::judge::{self, Fault};
@@ -23,17 +24,13 @@ use crate::consolidate::plan;
 use crate::consolidate::publish::{self, Press, Printed};
 use crate::consolidate::staging::Staging;
 use crate::consolidate::survey::{self, Survey, Texts};
-use crate::consolidate::worker::Office;
+use crate::consolidate::worker::Office as _;
 use crate::consolidate::{
     Complaint, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome, Parts,
 };
 use crate::domain::id::{ObjectId, RunId};
-use crate::domain::text::Redacted;
-use crate::ledger::{
-    Budget, CallPermit, ConsolidationClaim, ConsolidationEnd, Denial, JobError, Lease, Ledger,
-    UsageByThread,
-};
-use crate::model::{Model, Tokens};
+use crate::ledger::{ConsolidationClaim, ConsolidationEnd, Denial, JobError, UsageByThread};
+use crate::model::Model;
 use crate::notes::withheld_set::WithheldSet;
 use crate::store::author::Author;
 use crate::store::error::StoreError;
@@ -205,69 +202,6 @@ impl Ended {
             _ => JobError::InputsUnreadable,
         };
         Self::failed(code, false, has_worked)
-    }
-}
-
-/// The ledger and our right to the job.
-struct Books<'a> {
-    ledger: &'a mut Ledger,
-    lease: Lease,
-    clock: &'a dyn Clock,
-    /// `None`: calls cost nothing and are not counted.
-    budget: Option<&'a Budget>,
-    model_name: Redacted,
-    /// There is a result, so a failure from now on is one of publishing.
-    has_worked: bool,
-}
-
-impl Office for Books<'_> {
-    /// `false` when somebody else has the job now. A busy ledger is no loss:
-    /// the lease outlasts many renewals.
-    fn renew(&mut self) -> bool {
-        match self.ledger.renew(&self.lease, self.clock.now()) {
-            Ok(renewed) => {
-                self.lease = renewed;
-                true
-            }
-            Err(error) => !error.is_lost(),
-        }
-    }
-
-    fn take_call(&mut self) -> Option<CallPermit> {
-        let Some(budget) = self.budget else {
-            return Some(CallPermit::Granted);
-        };
-        let now = self.clock.now();
-        self.ledger.take_call(&self.model_name, budget, now).ok()
-    }
-
-    fn add_tokens(&mut self, tokens: Tokens) {
-        if self.budget.is_none() {
-            return;
-        }
-        let (name, now) = (&self.model_name, self.clock.now());
-        let told = (self.ledger).add_tokens(name, tokens.input, tokens.output, now);
-        // The answer is there and paid for: it is not thrown away over a sum.
-        if let Err(error) = told {
-            tracing::warn!(%error, "the tokens of a call were not counted");
-        }
-    }
-}
-
-impl Books<'_> {
-    /// Losing this write loses nothing: the next run finds the same state in
-    /// the files. So an error is only worth a line in the log. True when the
-    /// job had changed hands.
-    fn close(&mut self, mark: Option<ConsolidationEnd>) -> bool {
-        let Some(end) = mark else { return false };
-        let now = self.clock.now();
-        match self.ledger.finish_consolidation(&self.lease, end, now) {
-            Ok(()) => false,
-            Err(error) => {
-                tracing::warn!(%error, "the end of a consolidation was not written down");
-                error.is_lost()
-            }
-        }
     }
 }
 

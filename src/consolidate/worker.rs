@@ -134,7 +134,7 @@ pub(crate) fn drive(
 /// How long to listen. Nothing is due any more once the worker was told to
 /// stop; it is only waited for.
 fn wait(clock: &dyn Clock, due: Instant, was_stopped: bool) -> Duration {
-    const AFTER_STOP: Duration = Duration::from_secs(60);
+    const AFTER_STOP: Duration = Duration::from_mins(1);
     if was_stopped {
         return AFTER_STOP;
     }

@@ -32,16 +32,17 @@ use crate::extract::grounding::Grounding;
 use crate::extract::input::{self, Prepared, Template, TemplateError};
 use crate::extract::reply::{self, Answer, Finding, ReplyError};
 use crate::ledger::{
-    Budget, CallPermit, Demand, Denial, ExtractionClaim, ExtractionEnd, JobError, Lease, Ledger,
-    LedgerError,
+    Budget, Demand, Denial, ExtractionClaim, ExtractionEnd, JobError, Lease, Ledger, LedgerError,
 };
-use crate::model::{ExtractionRequest, Meter, Model, ModelError, Reply, Tokens};
+use crate::model::{ExtractionRequest, Model, ModelError, Reply, Tokens};
 use crate::recaps::{Extractions, RecapsError, Stored};
 use crate::sessions::{self, Found, ReadError};
 use crate::sys::clock::Clock;
 use crate::sys::lock::{FileLock, LockError};
 use crate::sys::stop;
 use crate::text::redact::redact_str;
+
+use self::meter::SessionMeter;
 
 /// Everything outside that an extraction uses, and its limits.
 pub(crate) struct Pass<'a> {
@@ -291,7 +292,7 @@ impl Pass<'_> {
         let asked = if prepared.items.iter().any(is_human) {
             let meter = SessionMeter::new(self, state);
             let asked = self.ask(&prepared, &meter);
-            seen.tokens = *lock(&meter.tokens);
+            seen.tokens = meter.tokens();
             asked?
         } else {
             Asked::nothing()
@@ -492,89 +493,6 @@ struct State {
     is_quota_low: AtomicBool,
 }
 
-/// What one session's calls cost, and whether they may be made.
-struct SessionMeter<'a> {
-    pass: &'a Pass<'a>,
-    state: &'a State,
-    tokens: Mutex<Tokens>,
-    /// Why a call was not made.
-    stopped: Mutex<Option<Stopped>>,
-}
-
-enum Stopped {
-    Denied(Denial),
-    Ledger(LedgerError),
-}
-
-impl<'a> SessionMeter<'a> {
-    fn new(pass: &'a Pass<'a>, state: &'a State) -> Self {
-        Self {
-            pass,
-            state,
-            tokens: Mutex::default(),
-            stopped: Mutex::default(),
-        }
-    }
-
-    /// What an error of the back end means; a limit of ours says more itself.
-    fn outcome(&self, error: ModelError) -> Outcome {
-        match (lock(&self.stopped).take(), error) {
-            (Some(Stopped::Denied(denial)), _) => Outcome::NotTried(Halt::Denied(denial)),
-            (Some(Stopped::Ledger(error)), _) => Outcome::Failed(Failure::Ledger(error)),
-            (None, ModelError::Cancelled) => Outcome::NotTried(Halt::Cancelled),
-            (None, error) => Outcome::Failed(Failure::Model(error)),
-        }
-    }
-}
-
-impl Meter for SessionMeter<'_> {
-    fn keep_going(&self) -> bool {
-        !(self.pass.is_cancelled)()
-    }
-
-    fn take_call(&self) -> Result<(), ModelError> {
-        let pass = self.pass;
-        if pass.model.is_free() {
-            return Ok(());
-        }
-        let name = redact_str(pass.model.name());
-        let permit = lock(pass.ledger).take_call(&name, pass.budget, pass.clock.now());
-        let stopped = match permit {
-            Ok(CallPermit::Granted) => {
-                lock(&self.tokens).calls += 1;
-                return Ok(());
-            }
-            Ok(CallPermit::Denied(denial)) => Stopped::Denied(denial),
-            Err(error) => Stopped::Ledger(error),
-        };
-        *lock(&self.stopped) = Some(stopped);
-        Err(ModelError::LimitReached { limit: "of calls" })
-    }
-
-    fn add_tokens(&self, tokens: Tokens) {
-        let pass = self.pass;
-        if pass.model.is_free() {
-            return;
-        }
-        let used = Tokens { calls: 0, ..tokens };
-        let mut sum = lock(&self.tokens);
-        *sum = sum.plus(used);
-        let name = redact_str(pass.model.name());
-        let (input, output) = (used.input, used.output);
-        let told = lock(pass.ledger).add_tokens(&name, input, output, pass.clock.now());
-        // The answer is there and paid for: it is not thrown away over a sum.
-        if let Err(error) = told {
-            tracing::warn!(%error, "the tokens of a call were not counted");
-        }
-    }
-
-    fn note_limits(&self, limits: &RateLimits) {
-        if !(self.pass.leaves_enough)(limits) {
-            self.state.is_quota_low.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
 /// An answer and what goes into the header with it.
 struct Asked {
     answer: Answer,
@@ -634,6 +552,8 @@ pub(crate) fn preview(
     let tokens_max = input::tokens_max(model.context_tokens(), model.input_tokens_max());
     input::render(version, &prepared, template, tokens_max).map_err(Failure::Template)
 }
+
+mod meter;
 
 #[cfg(test)]
 mod home;

@@ -20,6 +20,7 @@ mod programs;
 mod races;
 mod replay;
 mod reset;
+mod services;
 mod support;
 mod surroundings;
 mod switches;

@@ -12,7 +12,7 @@ const COUNTED: &[&str] = &["requests", "tokens", "input-tokens", "output-tokens"
 ///
 /// # Source
 ///
-/// `x-ratelimit-{limit,remaining,reset}-<what>` of OpenAI and those that
+/// `x-ratelimit-{limit,remaining,reset}-<what>` of `OpenAI` and those that
 /// follow it, `anthropic-ratelimit-<what>-{limit,remaining,reset}`, and
 /// `x-codex-{primary,secondary}-{used-percent,reset-at,reset-after-seconds}`.
 pub(super) fn read(headers: &HeaderMap, now: Timestamp) -> Option<RateLimits> {

@@ -179,7 +179,7 @@ impl Gathered {
             end,
             tokens,
             rate_limits: None,
-            opaque: (!self.opaque.is_empty()).then(|| Opaque(Value::Array(self.opaque))),
+            opaque: (!self.opaque.is_empty()).then_some(Opaque(Value::Array(self.opaque))),
         })
     }
 }

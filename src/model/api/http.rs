@@ -182,26 +182,22 @@ impl Http {
         };
         runtime.block_on(exchange(request, &patience, read))
     }
+}
 
-    /// Waits without a request, for as long as somebody wants to.
-    ///
-    /// # Errors
-    ///
-    /// [`HttpError::Cancelled`].
-    pub(super) fn wait(&self, duration: Duration, meter: &dyn Meter) -> Result<(), HttpError> {
-        let until = Instant::now() + duration;
-        // Nobody sends: each wait for a message is a wait for its limit.
-        let (_sender, never) = std::sync::mpsc::channel::<()>();
-        loop {
-            if !meter.keep_going() {
-                return Err(HttpError::Cancelled);
-            }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            let _ = never.recv_timeout(left.min(LOOK_EVERY));
+/// Waits without a request; `false` when nobody wants to any more.
+pub(super) fn wait(duration: Duration, meter: &dyn Meter) -> bool {
+    let until = Instant::now() + duration;
+    // Nobody sends: each wait for a message is a wait for its limit.
+    let (_sender, never) = std::sync::mpsc::channel::<()>();
+    loop {
+        if !meter.keep_going() {
+            return false;
         }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        never.recv_timeout(left.min(LOOK_EVERY)).ok();
     }
 }
 

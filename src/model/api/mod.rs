@@ -53,7 +53,7 @@ const TRIES_MAX: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(400);
 
 /// Longest wait that an ask sits out by itself; a longer one is told.
-const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = Duration::from_mins(1);
 
 /// Largest body of an answer that comes in one piece, in bytes.
 const WHOLE_BYTES_MAX: usize = 8 * 1024 * 1024;
@@ -175,12 +175,9 @@ impl Service {
         if !is_success(&head) {
             return self.refused(ask, &head, &incoming.body);
         }
-        let gathered = incoming.finish();
-        let gathered = gathered.map_err(|failure| {
-            // What had come by then is paid for.
-            ask.meter.add_tokens(estimate(sent_bytes));
-            failure
-        })?;
+        // What had come by the time it failed is paid for.
+        let gathered =
+            (incoming.finish()).inspect_err(|_| ask.meter.add_tokens(estimate(sent_bytes)))?;
         let tokens = gathered.tokens(sent_bytes);
         ask.meter.add_tokens(tokens);
         let answer = gathered.into_answer(self.wire.forced(ask), tokens)?;
@@ -289,8 +286,9 @@ impl Protocol for Service {
             if WAIT_MAX < wait || deadline <= self.clock.monotonic() + wait {
                 return Err(error);
             }
-            let waited = self.http.wait(wait, ask.meter);
-            waited.map_err(|_| ModelError::Cancelled)?;
+            if !http::wait(wait, ask.meter) {
+                return Err(ModelError::Cancelled);
+            }
         }
     }
 }
