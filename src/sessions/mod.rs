@@ -30,6 +30,7 @@ mod records;
 mod script;
 mod settle;
 mod tools;
+mod unescape;
 mod wire;
 mod words;
 

@@ -12,6 +12,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::sessions::unescape::long_text;
+
 /// Implements the `visit_` methods for scalars that mean "nothing here".
 macro_rules! absent {
     ($($method:ident($type:ty)),*) => {
@@ -271,7 +273,7 @@ pub(super) enum Content<'a> {
 pub(super) struct Part<'a> {
     #[serde(borrow, rename = "type")]
     pub(super) kind: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_text")]
     pub(super) text: Text<'a>,
     // Claude Code
     #[serde(borrow)]
@@ -291,9 +293,9 @@ pub(super) struct Part<'a> {
 #[derive(Debug, Clone, Default, serde::Deserialize)]
 #[serde(default)]
 pub(super) struct OutputMap<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_text")]
     pub(super) content: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_text")]
     pub(super) output: Text<'a>,
     pub(super) success: Flag,
     pub(super) metadata: Object<OutputMetadata>,

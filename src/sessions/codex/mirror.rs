@@ -79,7 +79,7 @@ impl Waitlist {
 }
 
 fn collapsed(text: &str) -> String {
-    let mut collapsed = String::new();
+    let mut collapsed = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
     for word in text.split_whitespace() {
         if collapsed.len() >= TEXT_BYTES_MAX {
             break;

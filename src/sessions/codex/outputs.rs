@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 
+use crate::sessions::unescape::long_text;
 use crate::sessions::wire::{Content, Flag, List, Object, OutputMetadata, Text};
 
 /// An output as text.
@@ -22,9 +23,9 @@ pub(super) struct Output {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct NestedOutput<'a> {
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_text")]
     output: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_text")]
     content: Text<'a>,
     success: Flag,
     metadata: Object<OutputMetadata>,

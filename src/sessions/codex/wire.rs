@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use crate::sessions::unescape::{long_content, long_text};
 use crate::sessions::wire::{Content, Flag, List, Number, Object, Part, Text};
 
 /// One line: an envelope since September 2025, a bare item before.
@@ -110,9 +111,9 @@ pub(super) struct Payload<'a> {
     pub(super) status: Text<'a>,
     #[serde(borrow)]
     pub(super) arguments: Option<&'a RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_text")]
     pub(super) input: Text<'a>,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_content")]
     pub(super) output: Content<'a>,
     #[serde(borrow)]
     pub(super) action: Option<&'a RawValue>,
@@ -122,7 +123,7 @@ pub(super) struct Payload<'a> {
     pub(super) success: Flag,
 
     // events
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "long_text")]
     pub(super) message: Text<'a>,
     #[serde(borrow, rename = "kind")]
     pub(super) event_kind: Text<'a>,
