@@ -38,7 +38,7 @@ use crate::model::{ExtractionRequest, Model, ModelError, Reply, Tokens};
 use crate::recaps::{Extractions, RecapsError, Stored};
 use crate::sessions::{self, Found, ReadError};
 use crate::sys::clock::Clock;
-use crate::sys::lock::{FileLock, LockError};
+use crate::sys::lock::{LockError, LockInTurn};
 use crate::sys::stop;
 use crate::text::redact::redact_str;
 
@@ -312,7 +312,7 @@ impl Pass<'_> {
 
         // 6. The recap file.
         let recap = self.recap(task, &prepared, asked);
-        let stored = self.store(&recap)?;
+        let stored = self.store(&recap, state)?;
         stop::point("extract.stored");
         Ok(match stored {
             Stored::NotNewer => Outcome::NotNewer,
@@ -477,11 +477,11 @@ impl Pass<'_> {
         }
     }
 
-    fn store(&self, recap: &Recap) -> Result<Stored, Outcome> {
-        let held = FileLock::acquire(self.lock_file, self.lock_wait)
+    fn store(&self, recap: &Recap, state: &State) -> Result<Stored, Outcome> {
+        let held = LockInTurn::acquire(&state.storing, self.lock_file, self.lock_wait)
             .map_err(|error| Outcome::Failed(Failure::Lock(error)))?;
         stop::point("extract.locked");
-        (self.extractions.store(&held, recap))
+        (self.extractions.store(&held.lock, recap))
             .map_err(|error| Outcome::Failed(Failure::Store(error)))
     }
 }
@@ -491,6 +491,8 @@ impl Pass<'_> {
 struct State {
     halted: AtomicBool,
     is_quota_low: AtomicBool,
+    /// Whose turn it is to store a recap.
+    storing: Mutex<()>,
 }
 
 /// An answer and what goes into the header with it.

@@ -21,7 +21,8 @@
 //!
 //! A crash leaves the state before or after a call. A job whose holder died is
 //! taken over by the next claim, at once where the system can tell that the
-//! holder is gone.
+//! holder is gone. A power cut may take away the newest calls, but none that
+//! counts what was paid for.
 
 mod error;
 mod job;
@@ -121,6 +122,26 @@ impl Ledger {
     ) -> Result<T, LedgerError> {
         let done = self.try_immediate(attempt, work);
         done.map_err(|error| self.doubt(attempt, error))
+    }
+
+    /// As [`Ledger::immediate`], and on disk before it returns: a call that was
+    /// paid for is not forgotten by a power cut.
+    fn immediate_flushed<T>(
+        &mut self,
+        attempt: &'static str,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, LedgerError>,
+    ) -> Result<T, LedgerError> {
+        let pragma = "synchronous";
+        let usual: i64 = (self.connection)
+            .pragma_query_value(None, pragma, |row| row.get(0))
+            .map_err(while_trying_to(attempt))?;
+        (self.connection)
+            .pragma_update(None, pragma, "FULL")
+            .map_err(while_trying_to(attempt))?;
+        let done = self.immediate(attempt, work);
+        // Where this fails, later commits are flushed too, which is only slow.
+        self.connection.pragma_update(None, pragma, usual).ok();
+        done
     }
 
     fn try_immediate<T>(

@@ -202,6 +202,7 @@ fn connect(path: &Path, who: Opener) -> Result<Look, OpenError> {
         migrate(&mut connection, MIGRATIONS).map_err(|source| sqlite(path, source))?;
     }
     leave_wal_on_shared_disks(&connection, path);
+    flush_at_checkpoints(&connection);
     if fs::file_id(path) != file_id {
         // Replaced while we opened it: which of the two we have is not known.
         return Ok(Look::Missing);
@@ -253,7 +254,8 @@ fn settle_connection(connection: &Connection, busy_wait: Duration) -> rusqlite::
     connection.busy_timeout(busy_wait)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "foreign_keys", true)?;
-    // A granted claim has to outlive a power cut, or two would get it.
+    // Until it is known how the file keeps its journal: see
+    // `flush_at_checkpoints`.
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.set_prepared_statement_cache_capacity(32);
     Ok(())
@@ -290,6 +292,19 @@ fn leave_wal_on_shared_disks(connection: &Connection, path: &Path) {
         connection
             .pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))
             .ok();
+    }
+}
+
+/// With a write-ahead log a commit need not be flushed one by one: a killed
+/// process loses none, and a power cut loses the newest ones, never a part of
+/// one. What it can take away is a claim, whose holder the cut has ended as
+/// well, or the end of an extraction, whose recap file was flushed before.
+/// What costs money is flushed all the same, see `Ledger::immediate_flushed`.
+/// Best effort: where it fails, every commit is flushed.
+fn flush_at_checkpoints(connection: &Connection) {
+    let mode = connection.pragma_query_value(None, "journal_mode", |row| row.get::<_, String>(0));
+    if mode.is_ok_and(|mode| mode == "wal") {
+        connection.pragma_update(None, "synchronous", "NORMAL").ok();
     }
 }
 

@@ -94,7 +94,7 @@ impl Ledger {
         let until = Timestamp::from_seconds(
             (now.seconds().div_euclid(DAY_SECONDS) + 1).saturating_mul(DAY_SECONDS),
         );
-        let permit = self.immediate(attempt, |tx| {
+        let permit = self.immediate_flushed(attempt, |tx| {
             let sql = "SELECT ifnull(sum(calls), 0), ifnull(sum(tokens_in + tokens_out), 0)
                  FROM spend WHERE day = ?1";
             let (calls, tokens): (i64, i64) = tx
@@ -131,7 +131,7 @@ impl Ledger {
         let attempt = "count tokens";
         // A count that no call can reach would overflow the day's sum.
         let signed = |tokens: u64| i64::try_from(tokens.min(TOKENS_PER_CALL_MAX)).unwrap_or(0);
-        self.immediate(attempt, |tx| {
+        self.immediate_flushed(attempt, |tx| {
             let sql = "INSERT INTO spend (day, model, calls, tokens_in, tokens_out)
                  VALUES (?1, ?2, 0, ?3, ?4) ON CONFLICT DO UPDATE SET
                    tokens_in = tokens_in + excluded.tokens_in,

@@ -8,6 +8,7 @@
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::sys::process::ProcessIdentity;
@@ -19,6 +20,15 @@ const RETRY_EVERY: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 pub(crate) struct FileLock {
     _file: File,
+}
+
+/// A held lock of which the threads of this process take turns; dropping it
+/// lets go.
+#[derive(Debug)]
+pub(crate) struct LockInTurn<'a> {
+    pub(crate) lock: FileLock,
+    /// Dropped after the lock, so that the next thread finds it free.
+    _turn: MutexGuard<'a, ()>,
 }
 
 /// Why a lock was not taken.
@@ -88,6 +98,29 @@ impl FileLock {
             .and_then(|()| writeln!(file, "{identity}"))
             .ok();
         Ok(Self { _file: file })
+    }
+}
+
+impl<'a> LockInTurn<'a> {
+    /// Takes the lock on `path`, waiting at most `wait` for other processes.
+    /// Threads that share `turn` wake each other; trying a file lock again and
+    /// again, they would sleep through most of the time in which it is free.
+    ///
+    /// # Errors
+    ///
+    /// As [`FileLock::acquire`].
+    pub(crate) fn acquire(
+        turn: &'a Mutex<()>,
+        path: &Path,
+        wait: Duration,
+    ) -> Result<Self, LockError> {
+        let asked = Instant::now();
+        // What a thread that panicked in its turn was writing is whole or not
+        // there: see the users of file locks.
+        let turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who waited behind another thread has waited for the file, too.
+        let lock = FileLock::acquire(path, wait.saturating_sub(asked.elapsed()))?;
+        Ok(Self { lock, _turn: turn })
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who this process is, and whether another one is provably gone.
 
 use std::fmt;
+use std::sync::LazyLock;
 
 /// A process that cannot be mistaken for a later one with the same number.
 ///
@@ -14,15 +15,20 @@ pub(crate) struct ProcessIdentity {
     pub(crate) boot_id: String,
 }
 
+/// Asked of the system once: claims compare with it many times a session.
+static OWN: LazyLock<ProcessIdentity> = LazyLock::new(|| {
+    let pid = std::process::id();
+    ProcessIdentity {
+        pid,
+        started_ticks: started_ticks(pid).unwrap_or(0),
+        boot_id: boot_id(),
+    }
+});
+
 impl ProcessIdentity {
     /// This process.
     pub(crate) fn current() -> Self {
-        let pid = std::process::id();
-        Self {
-            pid,
-            started_ticks: started_ticks(pid).unwrap_or(0),
-            boot_id: boot_id(),
-        }
+        OWN.clone()
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -38,8 +44,8 @@ impl ProcessIdentity {
     /// that number, or one that started at another time. Where the system
     /// tells too little the answer is no.
     pub(crate) fn is_gone(&self) -> bool {
-        let boot = boot_id();
-        if boot == "0" || self.boot_id == "0" {
+        let boot = OWN.boot_id.as_str();
+        if boot == "0" || self.boot_id == "0" || *self == *OWN {
             return false;
         }
         if boot != self.boot_id {

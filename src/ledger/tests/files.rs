@@ -13,7 +13,7 @@ use crate::ledger::{
 use crate::sys::fs;
 
 #[test]
-fn a_new_ledger_is_private_durable_and_alone() {
+fn a_new_ledger_is_private_and_alone() {
     let home = Home::new();
     let opened = Ledger::open(&home.path(), at(0)).unwrap();
     assert!(opened.is_new && opened.set_aside.is_none());
@@ -30,7 +30,7 @@ fn a_new_ledger_is_private_durable_and_alone() {
     };
     for (name, value) in [
         ("journal_mode", "wal"),
-        ("synchronous", "2"),
+        ("synchronous", "1"),
         ("busy_timeout", "5000"),
         ("trusted_schema", "0"),
         ("application_id", "1836213622"),
