@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +16,9 @@ const WORDS: &[&str] = &[
 
 /// When the benched passes run.
 const NOW: &str = "2026-03-10T12:00:00Z";
+
+/// When all sessions are too old to be extracted and recaps are still kept.
+pub(crate) const LATER: &str = "2026-03-22T12:00:00Z";
 
 /// A home for memrev and one for each agent, in a temporary folder.
 pub(crate) struct Home {
@@ -38,6 +42,10 @@ impl Home {
     }
 
     pub(crate) fn memrev(&self, arguments: &[&str]) -> Command {
+        self.memrev_at(NOW, arguments)
+    }
+
+    pub(crate) fn memrev_at(&self, now: &str, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_memrev"));
         command
             .args(arguments)
@@ -46,7 +54,7 @@ impl Home {
             .env("MEMREV_HOME", self.memrev_home())
             .env("CODEX_HOME", self.root.path().join("codex"))
             .env("CLAUDE_CONFIG_DIR", self.root.path().join("claude"))
-            .env("MEMREV_NOW", NOW);
+            .env("MEMREV_NOW", now);
         command
     }
 }
@@ -67,9 +75,9 @@ pub(crate) fn ordinary_sessions(sessions: &Path, count: usize, bytes: usize) -> 
         .collect()
 }
 
-/// `count` sessions of one turn.
-pub(crate) fn small_sessions(sessions: &Path, count: usize) {
-    for number in 0..count {
+/// Sessions of one turn, with these numbers.
+pub(crate) fn small_sessions(sessions: &Path, numbers: Range<usize>) {
+    for number in numbers {
         let mut text = meta(number);
         push_turn(&mut text, number, 0);
         write_session(sessions, number, &text);
