@@ -77,8 +77,8 @@ fn titles_come_from_a_request() {
         ),
         ("human fix it", "fix it"),
         (
-            "human nice. next: why does the ledger round the third column to whole numbers?",
-            "nice. next: why does the ledger round the third column to whole numbers?",
+            "human nice that it works, now why does the ledger round the third column? Fix the docs as well.",
+            "nice that it works, now why does the ledger round the third column?",
         ),
     ] {
         assert_eq!(split(&items(story))[0].title(100), expected, "{story}");
