@@ -19,6 +19,7 @@ mod store;
 
 mod consolidate;
 mod extract;
+mod history;
 mod notes;
 mod recall;
 

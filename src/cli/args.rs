@@ -6,6 +6,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::cli::report::EXIT_CODES;
 
+/// The kinds of commits that main has.
+const KINDS: [&str; 6] = ["init", "baseline", "edit", "revert", "forget", "merge"];
+
 /// Keep what coding agents learn, in a Git repository of Markdown files
 ///
 /// memrev reads the transcripts that Codex and Claude Code leave on disk, writes a recap of
@@ -34,6 +37,8 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     Note(NoteArgs),
     Log(LogArgs),
+    Show(ShowArgs),
+    Diff(DiffArgs),
     Check(CheckArgs),
     Inject(InjectArgs),
     Config(ConfigArgs),
@@ -161,14 +166,6 @@ pub(crate) struct SessionsArgs {
     pub(crate) json: bool,
 }
 
-/// What a note asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum NoteKindArg {
-    Remember,
-    Correct,
-    Forget,
-}
-
 /// Ask memory to remember, correct or forget something
 ///
 /// Writes a small file that the next consolidation folds in. The file stays; editing it changes
@@ -179,9 +176,15 @@ pub(crate) enum NoteKindArg {
 pub(crate) struct NoteArgs {
     /// What to remember; `-` reads standard input
     pub(crate) text: String,
-    /// Say what kind it is instead of leaving it to the words
-    #[arg(long, value_enum)]
-    pub(crate) kind: Option<NoteKindArg>,
+    /// Remember it, whatever its words say
+    #[arg(long, group = "kind")]
+    pub(crate) remember: bool,
+    /// It replaces what memory says of the same thing
+    #[arg(long, group = "kind")]
+    pub(crate) correct: bool,
+    /// Take out what memory says of it, and keep it out
+    #[arg(long, group = "kind")]
+    pub(crate) forget: bool,
     /// Name the file yourself: `YYYY-MM-DDTHH-MM-SS-short-name.md`
     #[arg(long, value_name = "FILE")]
     pub(crate) name: Option<String>,
@@ -199,14 +202,65 @@ pub(crate) struct NoteArgs {
 /// the trailers name every input.
 ///
 /// Example: memrev log --max-count 5
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct LogArgs {
     /// At most this many commits
     #[arg(long, short = 'n', value_name = "COUNT")]
     pub(crate) max_count: Option<usize>,
-    /// Only commits of this kind, such as `baseline` or `edit`
-    #[arg(long)]
+    /// Only commits of this kind
+    #[arg(long, value_parser = KINDS)]
     pub(crate) kind: Option<String>,
+    /// Only commits since a date (`2026-03-01`) or an age (`30d`, `2w`)
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<String>,
+    /// Only commits with this session among their inputs (the beginning of its id is enough)
+    #[arg(long, value_name = "ID")]
+    pub(crate) thread: Option<String>,
+    /// Only commits that a note with this in its name came with
+    #[arg(long, value_name = "NAME")]
+    pub(crate) note: Option<String>,
+    /// Only commits that change this file
+    #[arg(long, value_name = "PATH")]
+    pub(crate) file: Option<String>,
+    /// Only baselines that this worker made, such as `offline`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) worker: Option<String>,
+    /// Below each commit, the entries that it took out of memory
+    #[arg(long)]
+    pub(crate) lost: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show one commit: what came in, what it said, what it changed
+///
+/// COMMIT is anything that `git rev-parse` takes, or the name of a run.
+///
+/// Example: memrev show HEAD
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// Which commit
+    #[arg(default_value = "HEAD")]
+    pub(crate) commit: String,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show how memory differs between two commits
+///
+/// `A..B` names both; one commit alone is compared with the newest. Each is anything that
+/// `git rev-parse` takes, or the name of a run.
+///
+/// Example: memrev diff HEAD~3..HEAD
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// `A..B`, or one commit to compare with HEAD
+    pub(crate) commits: String,
+    /// Only files whose path is or ends in this (can be repeated)
+    #[arg(long = "file", value_name = "PATH")]
+    pub(crate) files: Vec<String>,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

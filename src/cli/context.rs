@@ -6,6 +6,7 @@ use crate::cli::services;
 use crate::config::{self, Backend, Config, ConfigProblem};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
+use crate::history::RevisionError;
 use crate::model::Model;
 use crate::model::api::Kind;
 use crate::model::command::Preset;
@@ -190,6 +191,16 @@ fn config_failure(problems: &[ConfigProblem]) -> Failure {
     }
     let hint = problems.iter().find_map(|problem| problem.hint.clone());
     failure.hint(hint.unwrap_or_else(|| "mend the file; nothing was written".to_owned()))
+}
+
+/// What to say when a person's name for a commit leads nowhere.
+pub(crate) fn revision_failure(error: &RevisionError) -> Failure {
+    match error {
+        RevisionError::Store(error) => store_failure(error),
+        RevisionError::Unknown { .. } => {
+            Failure::refused(error).hint("`memrev log` lists the commits")
+        }
+    }
 }
 
 /// Class and next step for what a store says.

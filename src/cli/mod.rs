@@ -53,6 +53,8 @@ fn run(cli: &Cli, environment: Environment) -> Result<(), Failure> {
         Command::Sessions(args) => commands::sessions::run(&context, args),
         Command::Note(args) => commands::note::run(&context, args),
         Command::Log(args) => commands::log::run(&context, args),
+        Command::Show(args) => commands::show::run(&context, args),
+        Command::Diff(args) => commands::diff::run(&context, args),
         Command::Check(args) => commands::check::run(&context, args),
         Command::Inject(args) => commands::inject::run(&context, args),
         Command::Config(args) => commands::config::run(&context, args),

@@ -134,6 +134,20 @@ impl Printer {
         writeln!(anstream::stdout(), "{}", terminal::safe(text.as_ref())).ok();
     }
 
+    /// A line of a unified diff: red and green on a terminal.
+    pub(crate) fn diff_line(&self, line: &str) {
+        let style = match line.as_bytes() {
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Style::new().bold(),
+            [b'+', ..] => AnsiColor::Green.on_default(),
+            [b'-', ..] => AnsiColor::Red.on_default(),
+            [b'@', ..] => AnsiColor::Cyan.on_default(),
+            [b'd', ..] => Style::new().bold(),
+            _ => Style::new(),
+        };
+        let line = terminal::safe(line);
+        writeln!(anstream::stdout(), "{style}{line}{style:#}").ok();
+    }
+
     /// Text that may be styled by us and holds nothing foreign unescaped.
     pub(crate) fn raw(&self, text: &str) {
         write!(anstream::stdout(), "{text}").ok();

@@ -144,19 +144,21 @@ fn lines(
 }
 
 impl Store {
-    /// The differences between two commits, sorted by path.
+    /// The differences between two commits, sorted by path; without an old
+    /// one, everything is new.
     ///
     /// # Errors
     ///
     /// When a commit, tree or blob cannot be read.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only the history commands will call it")
-    )]
-    pub(crate) fn diff(&self, old: ObjectId, new: ObjectId) -> Result<Vec<FileDiff>, StoreError> {
-        let (old, new) = (self.snapshot(old)?, self.snapshot(new)?);
+    pub(crate) fn diff(
+        &self,
+        old: Option<ObjectId>,
+        new: ObjectId,
+    ) -> Result<Vec<FileDiff>, StoreError> {
+        let old = old.map(|old| self.snapshot(old)).transpose()?;
+        let new = self.snapshot(new)?;
         let mut diffs = Vec::new();
-        for change in changes_between(Some(&old), &new) {
+        for change in changes_between(old.as_ref(), &new) {
             let bytes = |blob: Option<Blob>| blob.map(|blob| self.blob(blob.id)).transpose();
             let (old, new) = (bytes(change.old)?, bytes(change.new)?);
             let old = side(old.as_deref(), change.old);

@@ -51,6 +51,24 @@ impl Store {
         self.read_commit(&self.repository(), id)
     }
 
+    /// The commit that a name means to `git rev-parse`: an id or its beginning,
+    /// a ref, `HEAD~2`. `None` when it means none, or several.
+    ///
+    /// # Errors
+    ///
+    /// When what it names cannot be read.
+    pub(crate) fn resolve(&self, name: &str) -> Result<Option<ObjectId>, StoreError> {
+        let repository = self.repository();
+        let Ok(id) = repository.rev_parse_single(name) else {
+            return Ok(None);
+        };
+        let object = id
+            .object()
+            .map_err(self.while_trying_to("read an object"))?;
+        let commit = object.peel_to_commit();
+        Ok(commit.ok().map(|commit| id_of(&commit.id)))
+    }
+
     fn read_commit(
         &self,
         repository: &gix::Repository,

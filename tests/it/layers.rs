@@ -33,8 +33,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "history",
+        &[
+            "domain", "text", "sys", "validate", "notes", "recaps", "sessions", "store", "ledger",
+        ],
+    ),
+    (
         "service",
         &[
+            "history",
             "domain",
             "text",
             "sys",

@@ -10,6 +10,7 @@
 mod agents;
 mod backends;
 mod faults;
+mod history;
 mod house;
 mod layers;
 mod mending;

@@ -97,11 +97,7 @@ fn show(context: &Context, root: &Path) -> Result<(), Failure> {
     }
 
     printer.line("\n$ memrev log");
-    let log_args = LogArgs {
-        max_count: None,
-        kind: None,
-        json: false,
-    };
+    let log_args = LogArgs::default();
     log::run(&demo, &log_args)?;
 
     show_files(context, &demo)

@@ -3,15 +3,20 @@
 use serde::Serialize;
 
 use crate::cli::args::LogArgs;
+use crate::cli::commands::run::moment;
 use crate::cli::context::{Context, store_failure};
 use crate::cli::report::{Failure, columns};
+use crate::history::log::{self, Filter};
+use crate::history::lost::{self, Lost};
+use crate::store::Store;
 use crate::store::history::Commit;
-use crate::store::message::{ChangeKind, CommitKind};
+use crate::store::message::CommitKind;
 use crate::text::redact;
 use crate::text::terminal;
 
+/// One commit, without what it changed.
 #[derive(Serialize)]
-struct CommitJson {
+pub(crate) struct CommitJson {
     commit: String,
     at: String,
     author: String,
@@ -22,11 +27,21 @@ struct CommitJson {
     reverts: Option<String>,
     inputs: Vec<InputJson>,
     tokens: Option<u64>,
+    /// Only with `--lost`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost: Option<Vec<LostJson>>,
+}
+
+#[derive(Serialize)]
+struct LostJson {
+    path: String,
+    line_number: u32,
+    text: String,
 }
 
 #[derive(Serialize)]
 struct InputJson {
-    change: &'static str,
+    change: char,
     path: String,
     blob: String,
     thread_id: Option<String>,
@@ -36,31 +51,66 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<(), Failure> {
     let config = context.config()?;
     let store = context.store(config.memories.version)?;
     let head = store.head().map_err(|error| store_failure(&error))?;
-    let history = store.history(head);
-    let wanted = |commit: &Commit| {
-        (args.kind.as_deref()).is_none_or(|kind| {
-            let label = commit.trailers.kind.map(CommitKind::label);
-            label == Some(kind)
-        })
+    let filter = Filter {
+        kind: args.kind.as_deref().and_then(CommitKind::parse),
+        since: (args.since.as_deref())
+            .map(|since| moment(since, context.now()))
+            .transpose()?,
+        thread: args.thread.clone(),
+        note: args.note.clone(),
+        file: args.file.clone(),
+        worker: args.worker.clone(),
+        count_max: args.max_count,
     };
-    let mut commits = Vec::new();
-    for commit in history {
-        let commit = commit.map_err(|error| store_failure(&error))?;
-        if args.max_count.is_some_and(|max| max <= commits.len()) {
-            break;
-        }
-        if wanted(&commit) {
-            commits.push(commit);
-        }
-    }
-    if args.json {
-        return context
-            .printer
-            .json(&commits.iter().map(as_json).collect::<Vec<_>>());
+    let commits = log::commits(&store, head, &filter).map_err(|error| store_failure(&error))?;
+    if args.json || args.lost {
+        return print_each(context, &store, &commits, args);
     }
     let rows: Vec<Vec<String>> = commits.iter().map(as_row).collect();
     context.printer.raw(&columns(&rows));
     Ok(())
+}
+
+/// One commit after the other, each with what it took out.
+fn print_each(
+    context: &Context,
+    store: &Store,
+    commits: &[Commit],
+    args: &LogArgs,
+) -> Result<(), Failure> {
+    let mut all = Vec::new();
+    for commit in commits {
+        let lost = (args.lost)
+            .then(|| lost::by(store, commit))
+            .transpose()
+            .map_err(|error| store_failure(&error))?;
+        if args.json {
+            all.push(as_json(commit, lost.as_deref()));
+            continue;
+        }
+        let lost = lost.unwrap_or_default();
+        if lost.is_empty() {
+            continue;
+        }
+        context.printer.raw(&columns(&[as_row(commit)]));
+        for lost in &lost {
+            let text = terminal::safe_line(redact::redact(&lost.text).as_str());
+            let place = format!("{}:{}", lost.path, lost.line_number);
+            context.printer.line(format!("    {place}: {text}"));
+        }
+    }
+    if args.json {
+        return context.printer.json(&all);
+    }
+    Ok(())
+}
+
+fn lost_json(lost: &Lost) -> LostJson {
+    LostJson {
+        path: lost.path.to_string(),
+        line_number: lost.line_number,
+        text: redact::redact(&lost.text).into_string(),
+    }
 }
 
 fn as_row(commit: &Commit) -> Vec<String> {
@@ -77,14 +127,10 @@ fn as_row(commit: &Commit) -> Vec<String> {
     ]
 }
 
-fn as_json(commit: &Commit) -> CommitJson {
+pub(crate) fn as_json(commit: &Commit, lost: Option<&[Lost]>) -> CommitJson {
     let trailers = &commit.trailers;
     let inputs = trailers.inputs.iter().map(|input| InputJson {
-        change: match input.change {
-            ChangeKind::Added => "A",
-            ChangeKind::Modified => "M",
-            ChangeKind::Deleted => "D",
-        },
+        change: input.change.letter(),
         path: input.path.to_string(),
         blob: input.blob.to_string(),
         thread_id: input.thread_id.as_ref().map(ToString::to_string),
@@ -100,5 +146,6 @@ fn as_json(commit: &Commit) -> CommitJson {
         reverts: commit.reverts.map(|id| id.to_string()),
         inputs: inputs.collect(),
         tokens: trailers.tokens,
+        lost: lost.map(|lost| lost.iter().map(lost_json).collect()),
     }
 }

@@ -6,7 +6,7 @@ use std::io::Read as _;
 
 use serde::Serialize;
 
-use crate::cli::args::{NoteArgs, NoteKindArg};
+use crate::cli::args::NoteArgs;
 use crate::cli::context::Context;
 use crate::cli::report::{Class, Failure};
 use crate::domain::note::NoteKind;
@@ -35,11 +35,12 @@ pub(crate) fn run(context: &Context, args: &NoteArgs) -> Result<(), Failure> {
     let version = config.memories.version;
     context.store(version)?;
     let words = words(&args.text)?;
-    let kind = args.kind.map(|kind| match kind {
-        NoteKindArg::Remember => NoteKind::Remember,
-        NoteKindArg::Correct => NoteKind::Correct,
-        NoteKindArg::Forget => NoteKind::Forget,
-    });
+    let kind = match (args.remember, args.correct, args.forget) {
+        (true, _, _) => Some(NoteKind::Remember),
+        (_, true, _) => Some(NoteKind::Correct),
+        (_, _, true) => Some(NoteKind::Forget),
+        _ => None,
+    };
     // Redacted before anything is made of it, the file's name included.
     let words = redact::redact_str(&words);
     let text = redact::redact_str(&note_text::print(kind, words.as_str()));

@@ -8,6 +8,7 @@ use crate::cli::context::{Context, versions};
 use crate::cli::pass_report;
 use crate::cli::report::{Class, Failure, counted};
 use crate::domain::id::ThreadId;
+use crate::domain::time::Timestamp;
 use crate::service::choice::{Choice, PassRequest};
 use crate::service::pass::Stages;
 use crate::service::status;
@@ -72,6 +73,19 @@ pub(crate) fn choice(args: &SessionChoice) -> Result<Choice, Failure> {
     let named: Result<BTreeSet<ThreadId>, Failure> =
         args.sessions.iter().map(|id| thread_id(id)).collect();
     Ok(Choice::Named(named?))
+}
+
+/// A date (`2026-03-01`), a moment, or an age (`30d`) before `now`.
+pub(crate) fn moment(text: &str, now: Timestamp) -> Result<Timestamp, Failure> {
+    const DAY_SECONDS: i64 = 86_400;
+    let age = age_days(text).and_then(|days| days.checked_mul(DAY_SECONDS));
+    age.map(|seconds| now.plus_seconds(-seconds))
+        .or_else(|| Timestamp::parse_rfc3339(text))
+        .or_else(|| Timestamp::parse_rfc3339(&format!("{text}T00:00:00Z")))
+        .ok_or_else(|| {
+            Failure::new(Class::Usage, format!("`{text}` is no date and no age"))
+                .hint("a date is `2026-03-01`, an age a number of days or weeks, such as `90d`")
+        })
 }
 
 fn age_days(age: &str) -> Option<i64> {

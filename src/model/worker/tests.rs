@@ -9,7 +9,7 @@ use super::{WorkerLimits, run, tools};
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::version::MemoryVersion;
 use crate::model::protocol::{Answer, Ask, End, Protocol, ToolCall, Turn};
-use crate::model::{ConsolidationRequest, ModelError, Tokens, Unmetered, WorkerMode, WorkerReport};
+use crate::model::{ConsolidationRequest, ModelError, Tokens, Unmetered, WorkerReport};
 use crate::sys::fs;
 
 struct Scripted {

@@ -186,7 +186,7 @@ fn diffs_equal_those_of_git() {
             ("new.md", Some("n\n")),
         ])
         .unwrap();
-    let diffs = folder.store.diff(before, folder.head()).unwrap();
+    let diffs = folder.store.diff(Some(before), folder.head()).unwrap();
     let ours: String = diffs.iter().map(|diff| diff.text.as_str()).collect();
     let arguments = [
         "-c",

@@ -1,0 +1,46 @@
+//! What a memory's history says: which commit brought what, and from where.
+//!
+//! Everything here is also answered by plain `git` in the memory folder; this
+//! only joins what `git` would be asked in several steps.
+//!
+//! # Not in here
+//!
+//! Nothing is written. No words for a person: callers print.
+
+pub(crate) mod log;
+pub(crate) mod lost;
+
+use crate::domain::id::ObjectId;
+use crate::store::Store;
+use crate::store::error::StoreError;
+
+/// Why a name leads to no commit.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RevisionError {
+    #[error("no commit is called `{name}`")]
+    Unknown { name: String },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The commit that a person means: what `git rev-parse` takes, or the name of
+/// a run, whose newest commit on main it is.
+///
+/// # Errors
+///
+/// When there is none, or the history cannot be read.
+pub(crate) fn resolve(store: &Store, name: &str) -> Result<ObjectId, RevisionError> {
+    if let Some(id) = store.resolve(name)? {
+        return Ok(id);
+    }
+    for commit in store.history(store.head()?) {
+        let commit = commit?;
+        let run = commit.trailers.run.as_ref().map(ToString::to_string);
+        if run.as_deref() == Some(name) {
+            return Ok(commit.id);
+        }
+    }
+    Err(RevisionError::Unknown {
+        name: name.to_owned(),
+    })
+}
