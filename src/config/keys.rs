@@ -365,7 +365,16 @@ pub(super) const KEYS: &[Key] = &[
         name: "worker.kind",
         about: "Who edits the memory files: `model` is the back end of `[model]`, `offline` the built-in rules, the others as there",
         field: Field::Choice {
-            words: &["model", "offline", "codex", "claude", "command"],
+            words: &[
+                "model",
+                "offline",
+                "openai",
+                "chat",
+                "anthropic",
+                "codex",
+                "claude",
+                "command",
+            ],
             hidden: &["replay"],
             get: |config| config.worker.kind.map_or("model", Backend::label),
             set: |config, word| config.worker.kind = Backend::parse(word),

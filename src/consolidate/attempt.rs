@@ -165,7 +165,7 @@ pub(crate) struct Attempt {
 
 /// How an attempt ended.
 pub(crate) enum Worked {
-    Judged(Attempt),
+    Judged(Box<Attempt>),
     /// There is nothing to judge; `wrote` says whether staging was touched.
     Failed {
         error: JobError,
@@ -245,7 +245,7 @@ pub(crate) fn work(
         let attempt = look(shop, report, tokens)?;
         let may_mend = !attempt.verdict.faults.iter().any(Fault::parks);
         if attempt.verdict.is_accepted() || call_number == CALLS_MAX || !may_mend {
-            return Ok(Worked::Judged(attempt));
+            return Ok(Worked::Judged(Box::new(attempt)));
         }
         diagnostics = Some(attempt.verdict.faults.iter().map(Fault::words).collect());
     }

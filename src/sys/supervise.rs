@@ -83,7 +83,7 @@ mod unix {
         // Ends with the process: it waits for the one who gave the order.
         std::thread::spawn(move || {
             let mut byte = [0];
-            std::io::stdin().read(&mut byte).ok();
+            std::io::stdin().read_exact(&mut byte).ok();
             line.send(Event::LineClosed).ok();
         });
         let (report, stdout, stderr) = watch_over(&order.program, input, &sender, &events);
@@ -361,7 +361,7 @@ mod unix {
 
     /// Fields 3 and 4 of `/proc/<pid>/stat`, which follow the name (proc(5)).
     #[cfg(target_os = "linux")]
-    fn state_and_parent(stat: &str) -> Option<(char, i32)> {
+    pub(super) fn state_and_parent(stat: &str) -> Option<(char, i32)> {
         let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
         let state = fields.next()?.chars().next()?;
         Some((state, fields.next()?.parse().ok()?))
@@ -378,7 +378,7 @@ mod unix {
     pub(super) fn confine(mut arguments: impl Iterator<Item = OsString>) {
         let (supervisor, walls) = (arguments.next(), arguments.next());
         let Some(file) = arguments.next() else { return };
-        let problem = match prepare(supervisor, walls) {
+        let problem = match prepare(supervisor.as_ref(), walls.as_ref()) {
             Ok(()) => Command::new(&file).args(arguments).exec(),
             Err(error) => error,
         };
@@ -387,12 +387,9 @@ mod unix {
         stderr.write_all(words.as_bytes()).ok();
     }
 
-    fn prepare(supervisor: Option<OsString>, walls: Option<OsString>) -> std::io::Result<()> {
+    fn prepare(supervisor: Option<&OsString>, walls: Option<&OsString>) -> std::io::Result<()> {
         let odd = || std::io::Error::other("this is no order");
-        let supervisor = supervisor
-            .as_ref()
-            .and_then(|pid| pid.to_str())
-            .ok_or_else(odd)?;
+        let supervisor = supervisor.and_then(|pid| pid.to_str()).ok_or_else(odd)?;
         #[cfg(target_os = "linux")]
         {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -407,13 +404,27 @@ mod unix {
             maximum: Some(0),
         };
         rustix::process::setrlimit(Resource::Core, none)?;
-        let walls = walls
-            .as_ref()
-            .and_then(|walls| walls.to_str())
-            .ok_or_else(odd)?;
+        let walls = walls.and_then(|walls| walls.to_str()).ok_or_else(odd)?;
         match serde_json::from_str::<Option<Walls>>(walls).map_err(std::io::Error::other)? {
             Some(walls) => walls::close_in(&walls),
             None => Ok(()),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::unix::state_and_parent;
+
+    #[test]
+    fn a_name_may_hold_anything() {
+        for (stat, parsed) in [
+            ("12 (sh) S 7 12 12 0", Some(('S', 7))),
+            ("12 (a) b) (c) Z 1 12", Some(('Z', 1))),
+            ("12 (sh)", None),
+            ("", None),
+        ] {
+            assert_eq!(state_and_parent(stat), parsed, "{stat}");
         }
     }
 }

@@ -169,15 +169,14 @@ impl Command {
         let Fence::Walls { writable, required } = &self.settings.fence else {
             return Ok(None);
         };
-        match self.settings.support {
-            Support::Full => {}
-            Support::Partial | Support::None if *required => {
-                return Err(refused(
-                    "`worker.sandbox` is `required`, and this system cannot keep a program from writing elsewhere",
-                ));
-            }
-            Support::Partial => {}
-            Support::None => return Ok(None),
+        let support = self.settings.support;
+        if *required && support != Support::Full {
+            return Err(refused(
+                "`worker.sandbox` is `required`, and this system cannot keep a program from writing elsewhere",
+            ));
+        }
+        if support == Support::None {
+            return Ok(None);
         }
         Ok(Some(Walls {
             plain: folder.map(Path::to_owned).into_iter().collect(),

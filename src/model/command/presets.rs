@@ -244,6 +244,7 @@ struct ClaudeResult {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
+#[expect(clippy::struct_field_names, reason = "the names of the wire")]
 struct ClaudeUsage {
     input_tokens: u64,
     cache_creation_input_tokens: u64,
@@ -312,12 +313,13 @@ pub(super) fn error(said: &str) -> ModelError {
 #[cfg(test)]
 mod tests {
     use super::{Preset, error, plain_schema};
+    use crate::domain::text::Raw;
     use crate::model::{ModelError, Tokens};
 
     #[track_caller]
     fn check(preset: Preset, stdout: &str, answer: Result<&str, &str>, tokens: [u64; 2]) {
         let (said, used) = preset.answer(stdout);
-        let said = said.as_ref().map(|raw| raw.unredacted());
+        let said = said.as_ref().map(Raw::unredacted);
         assert_eq!(said.map_err(String::as_str), answer);
         let [input, output] = tokens;
         let calls = 0;

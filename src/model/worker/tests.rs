@@ -172,14 +172,14 @@ fn check(version: MemoryVersion, story: &str, results: &[(&str, bool)]) -> Stagi
 fn the_tools_look_around_and_change_memory_files() {
     let staging = check(
         MemoryVersion::V1,
-        r##"list {"folder": ""}
+        r#"list {"folder": ""}
 list {"folder": "rollout_summaries/"}
 read {"path": "rollout_summaries/a.md", "from_line": 4}
 search {"text": "ÜBER", "folder": ""}
 write {"path": "memory_summary.md", "text": "v1\n\nnew\n"}
 edit {"path": "MEMORY.md", "old": "- two", "new": "- 2"}
 write {"path": "skills/new/SKILL.md", "text": "x"}
-delete {"path": "skills/old/SKILL.md"}"##,
+delete {"path": "skills/old/SKILL.md"}"#,
         &[
             ("MEMORY.md 37\nmemory_summary.md 3\n", false),
             ("rollout_summaries/a.md 33", false),

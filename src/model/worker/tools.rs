@@ -109,7 +109,7 @@ impl<'a> Desk<'a> {
             "write" => read_arguments(arguments).and_then(|it| self.write(&it)),
             "edit" => read_arguments(arguments).and_then(|it| self.edit(&it)),
             "delete" => read_arguments(arguments).and_then(|it| self.delete(&it)),
-            "retire" => read_arguments(arguments).and_then(|it| self.retire(it)),
+            "retire" => read_arguments(arguments).and_then(|it| self.retire(&it)),
             "finish" => match read_arguments::<Finish>(arguments) {
                 Ok(finish) => return Done::Finished(Box::new(self.finish(finish))),
                 Err(why) => Err(why),
@@ -148,10 +148,10 @@ impl<'a> Desk<'a> {
             .iter()
             .map(|(path, size)| format!("{path} {size}"))
             .collect();
-        Ok(match lines.is_empty() {
-            true => "no files".to_owned(),
-            false => lines.join("\n"),
-        })
+        if lines.is_empty() {
+            return Ok("no files".to_owned());
+        }
+        Ok(lines.join("\n"))
     }
 
     fn read(&self, it: &Read) -> Told {
@@ -204,10 +204,10 @@ impl<'a> Desk<'a> {
                 }
             }
         }
-        Ok(match hits.is_empty() {
-            true => "nothing found".to_owned(),
-            false => hits.join("\n"),
-        })
+        if hits.is_empty() {
+            return Ok("nothing found".to_owned());
+        }
+        Ok(hits.join("\n"))
     }
 
     fn write(&self, it: &Write) -> Told {
@@ -236,11 +236,11 @@ impl<'a> Desk<'a> {
             return Err(format!("{path} has to be there; write it anew instead"));
         }
         self.text(&path)?;
-        self.folder.remove(&path).map_err(words)?;
+        self.folder.remove(&path).map_err(|error| words(&error))?;
         Ok(format!("{path} is deleted"))
     }
 
-    fn retire(&mut self, it: Retire) -> Told {
+    fn retire(&mut self, it: &Retire) -> Told {
         if it.entry.trim().is_empty() || it.reason.trim().is_empty() {
             return Err("an entry and a reason are needed".to_owned());
         }
@@ -264,7 +264,7 @@ impl<'a> Desk<'a> {
         let text = redact_str(text);
         self.folder
             .write(path, text.as_str().as_bytes())
-            .map_err(words)?;
+            .map_err(|error| words(&error))?;
         Ok(format!("{path} has {} bytes now", text.as_str().len()))
     }
 
@@ -291,14 +291,14 @@ impl<'a> Desk<'a> {
         let bytes = self
             .folder
             .read(path, SNAPSHOT_FILE_BYTES_MAX)
-            .map_err(words)?;
+            .map_err(|error| words(&error))?;
         let bytes = bytes.ok_or_else(|| format!("there is no file {path}"))?;
         String::from_utf8(bytes).map_err(|_| format!("{path} is not text"))
     }
 
     fn files(&self, folder: &str) -> Result<Vec<(TreePath, u64)>, String> {
         let folder = folder.trim_matches('/');
-        let mut files = self.folder.files().map_err(words)?;
+        let mut files = self.folder.files().map_err(|error| words(&error))?;
         if !folder.is_empty() && folder != "." {
             let inside = format!("{folder}/");
             files.retain(|(path, _)| path.as_str() == folder || path.as_str().starts_with(&inside));
@@ -326,7 +326,7 @@ fn read_arguments<T: DeserializeOwned>(arguments: &str) -> Result<T, String> {
         .map_err(|error| format!("the arguments cannot be used: {error}"))
 }
 
-fn words(error: crate::sys::fs::FsError) -> String {
+fn words(error: &crate::sys::fs::FsError) -> String {
     // Without the path, which is the model's own word for it, or none of its
     // business.
     format!("could not {} it: {}", error.attempt, error.source)
