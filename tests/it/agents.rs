@@ -255,10 +255,10 @@ fn recap() -> Value {
     })
 }
 
-const SUMMARY: &str = "v1\n\n## User Profile\n\n- Sessions in memory: 1\n\n## User preferences\n\n## General Tips\n\n- report number 1 is checked twice\n\n## What's in Memory\n\n### box\n\n#### 2026-03-09\n\n- check reports: report\n";
+pub(crate) const SUMMARY: &str = "v1\n\n## User Profile\n\n- Sessions in memory: 1\n\n## User preferences\n\n## General Tips\n\n- report number 1 is checked twice\n\n## What's in Memory\n\n### box\n\n#### 2026-03-09\n\n- check reports: report\n";
 
 /// The handbook, with the path of the recap in place of `RECAP`.
-fn handbook(recap: &str) -> String {
+pub(crate) fn handbook(recap: &str) -> String {
     format!(
         "# Task Group: box\n\nscope: sessions in /work/box\napplies_to: cwd=/work/box; reuse_rule=this project\n\n\
          ## Task 1: check reports, success\n\n### rollout_summary_files\n\n- {recap} (cwd=/work/box, thread_id={})\n\n\
@@ -273,7 +273,7 @@ fn finished() -> Value {
 
 /// The path of the one recap, from the diff that the prompt of the request
 /// does not show: it is named by its session, so from the sandbox.
-fn recap_path(sandbox: &Path) -> String {
+pub(crate) fn recap_path(sandbox: &Path) -> String {
     let folder = sandbox.join("extractions/v1");
     format!("rollout_summaries/{}", names(&folder)[0])
 }

@@ -25,3 +25,4 @@ mod services;
 mod support;
 mod surroundings;
 mod switches;
+mod tools;
