@@ -311,12 +311,7 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
     if report.recovered {
         printer.line(format!("{name}: an interrupted publication was cleared up"));
     }
-    for file in &report.set_aside {
-        let file = file.display();
-        printer.warn(format!(
-            "{name}: a part of `.git` was damaged and made anew; it is kept as `{file}`"
-        ));
-    }
+    print_set_aside(printer, version, report);
     if let Some(edit) = &report.edit {
         printer.line(format!(
             "{name}: your notes and edits are commit {}",
@@ -380,6 +375,16 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
                 printer.warn(format!("[{}] {}", complaint.code, complaint.words));
             }
         }
+    }
+}
+
+fn print_set_aside(printer: &Printer, version: &VersionReport, report: &ConsolidateReport) {
+    let name = version.version;
+    for file in &report.set_aside {
+        let file = file.display();
+        printer.warn(format!(
+            "{name}: a part of `.git` was damaged and made anew; it is kept as `{file}`"
+        ));
     }
 }
 

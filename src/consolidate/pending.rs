@@ -14,10 +14,11 @@ use crate::consolidate::plan;
 use crate::consolidate::survey::{self, Ground, Survey, Texts};
 use crate::consolidate::{ConsolidateError, Pending, PendingParts};
 use crate::domain::id::ObjectId;
+use crate::domain::path::TreePath;
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::Withheld;
-use crate::store::{Store, StorePaths};
+use crate::store::{Blob, Snapshot, Store, StorePaths};
 
 /// Answers what is pending.
 ///
@@ -51,13 +52,7 @@ pub(crate) fn pending(
     let withheld = absorb::foresee(&place, head, &past, &withheld)?;
     let sorted_out = absorb::sort_out(&place, &snapshot, withheld.as_slice())?;
     let withheld = absorb::foresee_edits(&place, &sorted_out, &withheld);
-    let mut files = snapshot.files.clone();
-    for (change, _) in &sorted_out.taken {
-        match change.new {
-            Some(blob) => files.insert(change.path.clone(), blob),
-            None => files.remove(&change.path),
-        };
-    }
+    let files = with_edits(&snapshot, &sorted_out);
     let usage = match parts.ledger {
         Some(ledger) => ledger.usage(version)?,
         None => BTreeMap::new(),
@@ -93,11 +88,7 @@ pub(crate) fn pending(
     Ok(Pending {
         held_back: plan::held_back(version, &files, held_back),
         prompt,
-        edits: sorted_out
-            .taken
-            .iter()
-            .map(|(it, _)| it.path.clone())
-            .collect(),
+        edits: edited(&sorted_out),
         left_files: left,
         to_mend: to_mend.iter().map(Fault::complaint).collect(),
         unfit: sorted_out.unfit,
@@ -107,6 +98,23 @@ pub(crate) fn pending(
         lost: lost::find(&place, &snapshot, &withheld)?,
         needs_recovery: false,
     })
+}
+
+fn edited(sorted_out: &SortedOut) -> Vec<TreePath> {
+    let taken = sorted_out.taken.iter();
+    taken.map(|(it, _)| it.path.clone()).collect()
+}
+
+/// The head's files as the next edit commit will have them.
+fn with_edits(snapshot: &Snapshot, sorted_out: &SortedOut) -> BTreeMap<TreePath, Blob> {
+    let mut files = snapshot.files.clone();
+    for (change, _) in &sorted_out.taken {
+        match change.new {
+            Some(blob) => files.insert(change.path.clone(), blob),
+            None => files.remove(&change.path),
+        };
+    }
+    files
 }
 
 /// The prompt that a worker would get now, with a placeholder for the run.
