@@ -173,6 +173,10 @@ pub(crate) struct SessionsArgs {
 ///
 /// Example: memrev note "always use uv instead of pip"
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "three of them are one choice, which clap sees to"
+)]
 pub(crate) struct NoteArgs {
     /// What to remember; `-` reads standard input
     pub(crate) text: String,

@@ -11,6 +11,7 @@ use crate::cli::programs;
 use crate::cli::report::{Class, Failure, Printer, counted};
 use crate::config::Config;
 use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
+use crate::domain::version::MemoryVersion;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
 use crate::ledger::{Denial, ExtractionClaim, JobError};
@@ -334,6 +335,10 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
     for note in &report.unmatched_notes {
         printer.warn(format!("{note} matches nothing in memory"));
     }
+    print_outcome(printer, name, report);
+}
+
+fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateReport) {
     match &report.outcome {
         Outcome::Done { baseline } => {
             let outputs: Vec<String> = (report.outputs.iter())

@@ -137,11 +137,10 @@ impl Printer {
     /// A line of a unified diff: red and green on a terminal.
     pub(crate) fn diff_line(&self, line: &str) {
         let style = match line.as_bytes() {
-            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => Style::new().bold(),
+            [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] | [b'd', ..] => Style::new().bold(),
             [b'+', ..] => AnsiColor::Green.on_default(),
             [b'-', ..] => AnsiColor::Red.on_default(),
             [b'@', ..] => AnsiColor::Cyan.on_default(),
-            [b'd', ..] => Style::new().bold(),
             _ => Style::new(),
         };
         let line = terminal::safe(line);

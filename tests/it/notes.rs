@@ -179,7 +179,7 @@ fn a_note_of_one_word_forgets_a_line_of_the_persons_own() {
         let edited = summary.replace(tips, &format!("{tips}\n{line}\n"));
         sandbox.write("memory_summary.md", &edited);
         pass(&mut sandbox, 1);
-        assert_eq!(lines_with(&sandbox, own), [line.clone()], "{text}");
+        assert_eq!(lines_with(&sandbox, own), [line.as_str()], "{text}");
         note(&sandbox, "order", text);
         pass(&mut sandbox, 2);
         let left = lines_with(&sandbox, own);

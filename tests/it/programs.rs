@@ -113,7 +113,7 @@ const FACTS: [&str; 24] = [
 ];
 
 /// A worker that folds in what `facts` says, then does what `then` says.
-const WORKER: &str = r##"
+const WORKER: &str = r#"
 {
   printf '# Task Group: box\n\nscope: s\napplies_to: cwd=/work/box; reuse_rule=r\n\n'
   n=0; marks=""
@@ -130,7 +130,7 @@ const WORKER: &str = r##"
 } > memory_summary.md
 finish() { printf '{"finished": true, "report": "done", "retired": [], "forgotten": [], "unmatched_notes": []}'; }
 . "$BOX/then"
-"##;
+"#;
 
 /// A box whose worker is [`WORKER`]; sessions are extracted by the rules.
 struct Worked {
@@ -145,8 +145,9 @@ impl Worked {
         let out = sandbox.path("out");
         fs::create_dir(&out).unwrap();
         sandbox.configure(&format!(
-            "[model]\ncommand = [{:?}]\ncommand_variables = [\"BOX\"]\n[worker]\nkind = \"command\"\nwritable = [{out:?}]\n{more}",
+            "[model]\ncommand = [{:?}]\ncommand_variables = [\"BOX\"]\n[worker]\nkind = \"command\"\nwritable = [{:?}]\n{more}",
             file.to_str().unwrap(),
+            out.to_str().unwrap(),
         ));
         let root = sandbox.path("");
         sandbox.variable("BOX", root.to_str().unwrap());

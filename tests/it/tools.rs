@@ -106,7 +106,8 @@ fn the_steps_of_a_worker_are_limited() {
 
 #[test]
 fn what_is_not_finished_or_not_valid_is_refused() {
-    let cases: [(&str, fn(&str) -> Answers, &str); 4] = [
+    type Script = fn(&str) -> Answers;
+    let cases: [(&str, Script, &str); 4] = [
         (
             "only words",
             |_| vec![vec![]],

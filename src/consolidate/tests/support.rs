@@ -333,7 +333,9 @@ impl Sandbox {
     pub(super) fn withheld_count(&self) -> usize {
         let files = std::fs::read_dir(self.home.withheld()).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-        names.filter(|name| name.ends_with(".yaml")).count()
+        names
+            .filter(|name| Path::new(name).extension().is_some_and(|it| it == "yaml"))
+            .count()
     }
 }
 

@@ -4,6 +4,7 @@
 //! is searched for the secrets that the test planted. Nothing here sleeps: a
 //! server that hangs waits for its client to go away.
 
+use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -258,9 +259,10 @@ fn serve(state: &State, stream: &TcpStream) {
     }
 }
 
-fn read_request(
-    reader: &mut BufReader<&TcpStream>,
-) -> Option<(Service, Vec<(String, String)>, Vec<u8>)> {
+/// Names in lower case, and values.
+type Headers = Vec<(String, String)>;
+
+fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(Service, Headers, Vec<u8>)> {
     let mut line = String::new();
     reader
         .read_line(&mut line)
@@ -291,9 +293,10 @@ fn read_request(
 
 /// Whether the connection goes on.
 fn answer(state: &State, mut stream: &TcpStream, request: &Request, scripted: &Scripted) -> bool {
-    let headers: String = (scripted.headers.iter())
-        .map(|(name, value)| format!("{name}: {value}\r\n"))
-        .collect();
+    let mut headers = String::new();
+    for (name, value) in &scripted.headers {
+        write!(headers, "{name}: {value}\r\n").unwrap();
+    }
     let mut send = |status: u16, kind: &str, body: &str| {
         let length = body.len();
         let head = format!(
@@ -318,9 +321,8 @@ fn answer(state: &State, mut stream: &TcpStream, request: &Request, scripted: &S
     match &scripted.say {
         Say::Drop => false,
         Say::Hang => {
-            let mut byte = [0];
             // Returns when the client closes the connection.
-            stream.read(&mut byte).ok();
+            stream.read_exact(&mut [0]).ok();
             state.gone.send(()).ok();
             false
         }
@@ -407,6 +409,7 @@ fn whole(request: &Request, say: &Say) -> Value {
 }
 
 /// The same as a stream of events.
+#[expect(clippy::too_many_lines, reason = "a table: what each service sends")]
 fn events(request: &Request, say: &Say) -> String {
     if matches!(say, Say::Overloaded) {
         return match request.service {

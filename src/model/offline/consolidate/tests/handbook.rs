@@ -1,5 +1,7 @@
 //! What the handbook becomes.
 
+use std::fmt::Write as _;
+
 use super::story::{brief_handbook, passes, trimmed};
 use crate::domain::version::MemoryVersion;
 
@@ -95,10 +97,12 @@ fn values_that_several_sessions_say_in_turn_both_hold() {
         let mut story = String::new();
         for (index, day) in days.into_iter().enumerate() {
             let (id, port) = (["a", "b", "c", "d"][index], [8080, 9090][index % 2]);
-            story += &format!(
+            write!(
+                story,
                 "@@ recap {id} p/x 2026-12-{day:02}\n## Task 1: job {id} of many\n\
                  Reusable knowledge:\n- the dev server listens on port {port}\n"
-            );
+            )
+            .unwrap();
         }
         let handbook = passes(MemoryVersion::V1, &story).1.handbook.unwrap();
         [8080, 9090].map(|port| handbook.as_str().contains(&format!("on port {port}")))
