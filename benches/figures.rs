@@ -37,11 +37,12 @@ fn main() {
         return;
     }
     let word = arguments.iter().find(|argument| !argument.starts_with('-'));
-    let figures: [(&str, fn()); 6] = [
+    let figures: [(&str, fn()); 7] = [
         ("parse", parse),
         ("large-rollout", large_rollout),
         ("idle-pass", idle_pass),
         ("offline-pass", offline_pass),
+        ("model-pass", model_pass),
         ("inject", inject),
         ("baseline-commit", baseline_commit),
     ];
@@ -158,6 +159,53 @@ fn offline_pass() {
         "sha1sum",
         &rounds,
         &format!("500 sessions, 300 MB: {seconds:.2} s"),
+    );
+}
+
+/// Our own time in a pass over three new sessions with a model that answers at
+/// once: recorded answers, so that nothing waits. Against a commit of one file
+/// in a new repository.
+fn model_pass() {
+    let home = corpus::Home::new();
+    corpus::ordinary_sessions(&home.codex_sessions(), 3, 200 * 1024);
+    let answers = tempfile::tempdir().unwrap();
+    for stage in ["extract", "consolidate"] {
+        let folder = answers.path().join(stage);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("any.json"), r#"{"offline": true}"#).unwrap();
+    }
+    let mut rounds = Vec::new();
+    for _ in 0..9 {
+        std::fs::remove_dir_all(home.memrev_home()).ok();
+        std::fs::remove_file(answers.path().join("requests.jsonl")).ok();
+        run(&mut home.memrev(&["init"]));
+        let config = home.memrev_home().join("config.toml");
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(&config, format!("{text}\n[model]\nbackend = \"replay\"\n")).unwrap();
+        let start = Instant::now();
+        run(home.memrev(&["run"]).env("MEMREV_REPLAY", answers.path()));
+        let ours = start.elapsed();
+        let asked = std::fs::read_to_string(answers.path().join("requests.jsonl")).unwrap();
+        assert_eq!(
+            asked.lines().count(),
+            4,
+            "three extractions, one consolidation"
+        );
+        let repository = tempfile::tempdir().unwrap();
+        let git = "git init -q && echo a >a && git add a && \
+                   git -c user.name=a -c user.email=a@b commit -q -m a";
+        let start = Instant::now();
+        run(Command::new("sh")
+            .arg("-c")
+            .arg(git)
+            .current_dir(&repository));
+        rounds.push((ours, start.elapsed()));
+    }
+    report(
+        "model-pass",
+        "git init && git commit",
+        &rounds,
+        "3 sessions, 4 calls",
     );
 }
 

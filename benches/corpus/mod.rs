@@ -178,7 +178,7 @@ fn push_turn(text: &mut String, number: usize, turn: usize) {
         _ => format!(
             "Please look at the {} and {}.",
             WORDS[seed % WORDS.len()],
-            prose(seed, 90).trim()
+            prose(seed, 90).trim().replace('\n', " ")
         ),
     };
     let mut push = |kind: &str, payload: &str| {

@@ -224,7 +224,7 @@ impl Extractions {
     }
 
     /// Removes what is past retention, oldest first, at most
-    /// [`PRUNE_BATCH_MAX`], and what a crash left; says which threads went.
+    /// [`retention::PRUNE_BATCH_MAX`], and what a crash left; says which threads went.
     ///
     /// # Errors
     ///
