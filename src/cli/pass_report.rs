@@ -241,7 +241,9 @@ fn print_version(printer: &Printer, version: &VersionReport) {
     let waiting = waiting.count();
     if 0 < waiting {
         let sessions = counted(waiting, "session");
-        printer.line(format!("{name}: {sessions} wait for the next pass"));
+        printer.line(format!(
+            "{name}: {sessions} wait for the next pass (`memories.max_rollouts_per_startup`)"
+        ));
     }
     if let Some(report) = &version.consolidated {
         print_consolidation(printer, version, report);
@@ -406,8 +408,38 @@ fn revert_words(seen: &RevertSeen) -> String {
 
 const MEND_HINT: &str = "mend the files that are named above, then run it again";
 
+/// Sessions were tried, the model answered none of them.
+fn extraction_verdict(report: &PassReport) -> Result<(), Failure> {
+    use extract_run::{Failure as Reason, Outcome as End};
+    let sessions = || {
+        report
+            .versions
+            .iter()
+            .flat_map(|version| &version.extracted)
+    };
+    let answered = |session: &SessionReport| {
+        matches!(
+            session.outcome,
+            End::Stored { .. } | End::NothingToKeep { .. } | End::NotNewer
+        )
+    };
+    let of_model = sessions().find_map(|session| match &session.outcome {
+        End::Failed(reason @ (Reason::Model(_) | Reason::Reply(_))) => Some(reason),
+        _ => None,
+    });
+    match of_model {
+        Some(reason) if !sessions().any(answered) && !report.was_stopped => {
+            Err(Failure::of(Class::Model, reason)
+                .cause("no session was extracted; they wait for another pass")
+                .hint("`memrev status` says when each is tried again"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// The exit of a pass that was carried through: busy and failed ones say so.
 fn verdict(report: &PassReport) -> Result<(), Failure> {
+    extraction_verdict(report)?;
     if report.was_stopped {
         return Err(Failure::new(Class::Stopped, "the pass was stopped")
             .cause("what it had done is done; everything else waits for the next pass"));

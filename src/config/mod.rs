@@ -304,7 +304,7 @@ impl Default for Config {
             worker: Worker {
                 kind: None,
                 seconds_max: 1_800,
-                steps_max: 200,
+                steps_max: 60,
                 sandbox: Sandbox::Auto,
                 writable: None,
             },

@@ -396,6 +396,16 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         true,
     ));
     faults.extend(withheld(&new, facts));
+    if is_far_too_large(facts) {
+        // Refused for its size alone; comparing every entry with every other
+        // would take minutes.
+        return Verdict {
+            faults,
+            losses: Vec::new(),
+            entries_before: old.len(),
+            entries_after: new.len(),
+        };
+    }
     faults.extend(overruled(&new, facts));
 
     let retired = retired(facts);
@@ -427,6 +437,13 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         entries_before: old.len(),
         entries_after: new.len(),
     }
+}
+
+/// Whether the new summary is out of all proportion to its budget.
+fn is_far_too_large(facts: &JudgeFacts<'_>) -> bool {
+    const TIMES: usize = 4;
+    let summary = (facts.new.iter()).find(|(path, _)| path.kind() == FileKind::Summary);
+    summary.is_some_and(|(_, file)| facts.beside.summary_bytes_max * TIMES < file.text.len())
 }
 
 /// Whether the new summary takes two thirds of its budget or more.

@@ -505,7 +505,15 @@ fn finish_failed(
     let (retries_left, failures) = row.map_or((i64::from(RETRIES), 0), |row| {
         (row.retries_left, row.failures)
     });
-    let retries_left = (retries_left - 1).max(0);
+    // An outage or a key that is not taken is no fault of the session: it
+    // waits longer each time, and is never given up for it.
+    let is_of_service = lease.kind == JobKind::Extract
+        && matches!(error, JobError::ModelUnavailable | JobError::ModelRefused);
+    let retries_left = if is_of_service {
+        retries_left.max(1)
+    } else {
+        (retries_left - 1).max(0)
+    };
     let failures = failures.saturating_add(1);
     let is_spent = lease.kind == JobKind::Consolidate && retries_left == 0;
     let status = if is_parked || is_spent {
@@ -515,8 +523,8 @@ fn finish_failed(
     };
     let wait = match lease.kind {
         _ if is_parked => RETRY_SECONDS_MAX,
-        JobKind::Extract => RETRY_SECONDS,
-        JobKind::Consolidate => growing_wait(failures),
+        JobKind::Extract if !is_of_service => RETRY_SECONDS,
+        JobKind::Extract | JobKind::Consolidate => growing_wait(failures),
     };
     let sql = "UPDATE jobs SET status = ?5, token = NULL, lease_until = NULL, finished_at = ?6,
            retry_at = ?7, last_error = ?8, retries_left = ?9, failures = ?10

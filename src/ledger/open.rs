@@ -181,6 +181,9 @@ fn connect(path: &Path, who: Opener) -> Result<Look, OpenError> {
     });
     let (mut connection, (application_id, user_version)) = match opened {
         Ok(opened) => opened,
+        // Moved away or replaced under our hands by somebody who found it
+        // damaged: what is there now is looked at anew.
+        Err(_) if fs::file_id(path) != file_id => return Ok(Look::Missing),
         Err(error) if is_damage(&error) => return Ok(Look::Damaged),
         Err(error) => return Err(sqlite(path, error)),
     };

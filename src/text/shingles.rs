@@ -139,7 +139,8 @@ pub(crate) fn normalise(text: &str) -> String {
         } else if !out.ends_with(' ') && !out.is_empty() {
             out.push(' ');
         }
-        previous = c;
+        // What is dropped holds nothing that follows.
+        previous = if keeps { c } else { ' ' };
     }
     out.truncate(out.trim_end().len());
     out
@@ -511,6 +512,7 @@ mod tests {
             ("x — y…z", "x y z"),
             ("हिन्दी में", "हिन्दी में"),
             ("---", ""),
+            ("++ x ++", "x"),
         ] {
             assert_eq!(normalise(text), normal);
         }

@@ -179,6 +179,31 @@ fn a_wiped_memory_is_refused_and_the_next_pass_goes_on() {
 }
 
 #[test]
+fn a_key_that_is_refused_for_days_gives_no_session_up() {
+    let mut sandbox = with_replay("");
+    sandbox.session(&session(1));
+    fs::write(
+        sandbox.path("answers/extract/any.json"),
+        r#"{"fail": "refused"}"#,
+    )
+    .unwrap();
+    for hour in ["12", "14", "18", "20", "22"] {
+        sandbox.at(&format!("2026-03-10T{hour}:00:00Z"));
+        let run = sandbox.run(&["run"]).exit(4);
+        run.says("no session was extracted");
+    }
+    fs::write(
+        sandbox.path("answers/extract/any.json"),
+        r#"{"offline": true}"#,
+    )
+    .unwrap();
+    // In the background, too, once the wait is over.
+    sandbox.at("2026-03-12T12:00:00Z");
+    sandbox.run(&["run", "--background"]).success();
+    assert_eq!(sandbox.names("extractions/v1").len(), 1);
+}
+
+#[test]
 fn a_model_that_is_away_costs_nothing_but_time() {
     let sandbox = with_replay("");
     fs::write(
