@@ -181,7 +181,12 @@ fn model_pass() {
         run(&mut home.memrev(&["init"]));
         let config = home.memrev_home().join("config.toml");
         let text = std::fs::read_to_string(&config).unwrap();
-        std::fs::write(&config, format!("{text}\n[model]\nbackend = \"replay\"\n")).unwrap();
+        let text = text.replace("\n[model]\n", "\n[model]\nbackend = \"replay\"\n");
+        let text = text.replace(
+            "\n[memories]\n",
+            "\n[memories]\nmax_rollouts_per_startup = 3\n",
+        );
+        std::fs::write(&config, text).unwrap();
         let start = Instant::now();
         run(home.memrev(&["run"]).env("MEMREV_REPLAY", answers.path()));
         let ours = start.elapsed();
