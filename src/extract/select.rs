@@ -211,15 +211,24 @@ pub(crate) fn select(
         )
     });
 
-    let mut chosen = Vec::new();
+    let mut due = Vec::new();
     for (rank, index) in order.into_iter().enumerate() {
         let candidate = &candidates[index];
-        let reason = if rank < SCAN_SESSIONS_MAX || policy.named.is_some() {
+        reasons[index] = if rank < SCAN_SESSIONS_MAX || policy.named.is_some() {
             not_due(candidate, policy, &withheld_until, now)
         } else {
             Some(Reason::BeyondScan)
         };
-        reasons[index] = reason.or_else(|| full(policy, chosen.len()));
+        if reasons[index].is_none() {
+            due.push(index);
+        }
+    }
+    // Sessions that failed before stand back, so that they cannot keep the
+    // others waiting for ever.
+    due.sort_by_key(|index| has_failed(&candidates[*index]));
+    let mut chosen = Vec::new();
+    for index in due {
+        reasons[index] = full(policy, chosen.len());
         if reasons[index].is_none() {
             let demand = demand(policy);
             chosen.push(Chosen { index, demand });
@@ -334,6 +343,15 @@ fn not_due(
         JobState::Exhausted => Some(Reason::RetryExhausted),
         _ => None,
     }
+}
+
+/// The last try of this state of the session failed.
+fn has_failed(candidate: &Candidate<'_>) -> bool {
+    candidate.job.is_some_and(|job| {
+        let seconds = candidate.head.updated_at.seconds();
+        let is_same = (job.input_watermark).is_some_and(|mark| seconds <= mark.seconds());
+        is_same && job.last_error.is_some()
+    })
 }
 
 fn full(policy: &Policy<'_>, chosen: usize) -> Option<Reason> {

@@ -13,7 +13,7 @@ use crate::domain::session::{Agent, MemoryMode, SessionHead, Source};
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
-use crate::ledger::{Demand, Job, JobKind, JobState};
+use crate::ledger::{Demand, Job, JobError, JobKind, JobState};
 
 const NOW: Timestamp = Timestamp::from_millis(1_800_000_000_500);
 const HOUR: i64 = 3_600_000;
@@ -216,6 +216,33 @@ fn failed_sessions_wait_unless_something_is_newer_or_a_person_asks() {
         };
         assert_eq!(check_candidate(candidate, &policy), expected, "{state:?}");
     }
+}
+
+#[test]
+fn sessions_that_failed_stand_behind_those_that_were_not_tried() {
+    let heads = [
+        session("a", DAY),
+        session("b", 2 * DAY),
+        session("c", 3 * DAY),
+    ];
+    let job = Job {
+        input_watermark: Some(heads[0].updated_at),
+        last_error: Some(JobError::ReplyUnusable),
+        ..job(JobState::Exhausted)
+    };
+    let mut candidates = heads.each_ref().map(candidate);
+    candidates[0].job = Some(&job);
+    let by_hand = Policy {
+        sessions_max: Some(2),
+        is_by_hand: true,
+        ..policy()
+    };
+    assert_eq!(chosen(&select(&candidates, &by_hand, NOW)), [1, 2]);
+    let all = Policy {
+        sessions_max: None,
+        ..by_hand
+    };
+    assert_eq!(chosen(&select(&candidates, &all, NOW)), [1, 2, 0]);
 }
 
 #[test]
