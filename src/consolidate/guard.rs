@@ -20,10 +20,8 @@ use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::ThreadId;
 use crate::domain::path::{FileKind, TreePath};
 use crate::domain::withheld::{Withheld, WithheldWhat};
-use crate::text::shingles;
+use crate::text::shingles::{self, SAME_SIMILARITY_MIN};
 
-/// Two texts this alike say the same thing.
-const SAME_SIMILARITY_MIN: f64 = 0.6;
 /// Alike enough within one heading, or for a successor that a newer source
 /// or a note brought.
 const SUCCESSOR_SIMILARITY_MIN: f64 = 0.25;

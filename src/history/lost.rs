@@ -10,11 +10,7 @@ use crate::store::Store;
 use crate::store::error::StoreError;
 use crate::store::history::Commit;
 use crate::text::entries;
-use crate::text::shingles;
-
-/// From this similarity on, an entry elsewhere in the new tree says the same.
-/// The loss guard calls two entries near-equal from the same value on.
-const SAME_SIMILARITY_MIN: f64 = 0.6;
+use crate::text::shingles::{self, SAME_SIMILARITY_MIN};
 
 /// An entry that stood in the tree before a commit and stands nowhere after.
 #[derive(Debug, Clone, PartialEq, Eq)]

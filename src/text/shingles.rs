@@ -146,6 +146,9 @@ pub(crate) fn normalise(text: &str) -> String {
     out
 }
 
+/// Two texts this alike, by [`similarity`], say the same thing.
+pub(crate) const SAME_SIMILARITY_MIN: f64 = 0.6;
+
 /// How alike two statements are, from 0 to 1: common words and neighbouring
 /// pairs by all of them (Jaccard). Statements that normalise to the same text
 /// have 1, also when nothing is left of them.

@@ -74,11 +74,7 @@ fn ready() -> Sandbox {
     sandbox.run_done();
     sandbox.extract(2, 1, "tests want a database");
     sandbox.note("2025-12-01T10-00-00-tabs", "Indent with tabs.");
-    let (old, new) = (
-        "## User preferences\n\n",
-        "## User preferences\n\n- Never push on Fridays.\n",
-    );
-    sandbox.replace("MEMORY.md", old, new);
+    sandbox.write_own_line();
     sandbox
 }
 

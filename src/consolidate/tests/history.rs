@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::support::{Sandbox, finished, good_work, write_memory};
+use super::support::{Sandbox, finished, good_work, work_without_own_line, write_memory};
 use crate::consolidate::Outcome;
 use crate::domain::path::TreePath;
 use crate::domain::version::MemoryVersion;
@@ -85,22 +85,10 @@ fn a_note_written_while_the_worker_works_waits_for_the_next_run() {
 #[test]
 fn a_commit_made_by_hand_counts_as_an_edit() {
     let mut sandbox = baseline();
-    sandbox.replace(
-        "MEMORY.md",
-        "## User preferences\n\n",
-        "## User preferences\n\n- Never push on Fridays.\n",
-    );
+    sandbox.write_own_line();
     sandbox.git(&["commit", "-q", "-a", "-m", "my own words"]);
     sandbox.extract(2, 1, "tests want a database");
-    sandbox.script(|request| {
-        good_work(request)?;
-        edit(
-            &request.staging.join("MEMORY.md"),
-            "- Never push on Fridays.\n",
-            "",
-        );
-        finished()
-    });
+    sandbox.script(work_without_own_line);
     let report = sandbox.run();
     let error = JobError::PersonOverruled;
     assert_eq!(
@@ -218,22 +206,10 @@ fn a_baseline_that_is_only_reworded_withholds_nothing() {
 #[test]
 fn a_line_that_a_person_amends_into_a_baseline_is_theirs() {
     let mut sandbox = baseline_to_rewrite();
-    sandbox.replace(
-        "MEMORY.md",
-        "## User preferences\n\n",
-        "## User preferences\n\n- Never push on Fridays.\n",
-    );
+    sandbox.write_own_line();
     sandbox.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
     sandbox.extract(2, 1, "tests want a database");
-    sandbox.script(|request| {
-        good_work(request)?;
-        edit(
-            &request.staging.join("MEMORY.md"),
-            "- Never push on Fridays.\n",
-            "",
-        );
-        finished()
-    });
+    sandbox.script(work_without_own_line);
     let report = sandbox.run();
     let error = JobError::PersonOverruled;
     assert_eq!(report.outcome, Outcome::FailedAfter { error });

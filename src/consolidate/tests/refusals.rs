@@ -1,6 +1,6 @@
 //! What a consolidation does when the worker, the lease or the world goes wrong.
 
-use super::support::{Sandbox, finished, good_work, write_memory};
+use super::support::{Sandbox, finished, good_work, work_without_own_line, write_memory};
 use crate::consolidate::{ConsolidateError, Outcome};
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
@@ -162,20 +162,10 @@ fn a_store_that_is_not_ours_to_write_is_left_alone() {
 fn an_entry_of_the_persons_is_not_the_workers_to_drop() {
     let mut sandbox = ready();
     sandbox.run_done();
-    sandbox.replace(
-        "MEMORY.md",
-        "## User preferences\n\n",
-        "## User preferences\n\n- Never push on Fridays.\n",
-    );
+    sandbox.write_own_line();
     sandbox.extract(2, 1, "tests want a database");
     let kept = sandbox.read("MEMORY.md");
-    sandbox.script(|request| {
-        good_work(request)?;
-        let file = request.staging.join("MEMORY.md");
-        let text = std::fs::read_to_string(&file).unwrap();
-        std::fs::write(file, text.replace("- Never push on Fridays.\n", "")).unwrap();
-        finished()
-    });
+    sandbox.script(work_without_own_line);
     let report = sandbox.run();
     let error = JobError::PersonOverruled;
     assert_eq!(

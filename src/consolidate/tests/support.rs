@@ -274,6 +274,12 @@ impl Sandbox {
         self.write(path, &text.replace(old, new));
     }
 
+    /// A person writes [`OWN_LINE`] into the handbook.
+    pub(super) fn write_own_line(&self) {
+        let heading = "## User preferences\n\n";
+        self.replace("MEMORY.md", heading, &format!("{heading}{OWN_LINE}"));
+    }
+
     /// A new extraction of session `n`, updated some hours after its begin.
     pub(super) fn extract(&self, n: u8, hours: i64, fact: &str) {
         let lock_file = self.home.extractions_lock(self.version);
@@ -392,6 +398,20 @@ pub(super) fn finished() -> Result<WorkerReport, ModelError> {
         words: redact_str("Folded in what was new."),
         ..WorkerReport::default()
     })
+}
+
+/// What a person wrote by hand.
+const OWN_LINE: &str = "- Never push on Fridays.\n";
+
+/// Good work but for one thing: the person's own line is gone.
+pub(super) fn work_without_own_line(
+    request: &ConsolidationRequest<'_>,
+) -> Result<WorkerReport, ModelError> {
+    good_work(request)?;
+    let file = request.staging.join("MEMORY.md");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(file, text.replace(OWN_LINE, "")).unwrap();
+    finished()
 }
 
 /// Makes both files anew from recaps and notes, and keeps lines that are in
