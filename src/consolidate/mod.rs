@@ -4,7 +4,8 @@
 //! since the head, [`staging`] and [`input`] build what the worker sees,
 //! [`worker`] drives it, [`judge`] and [`guard`] decide about the result,
 //! [`message`] words the commits, [`past`] reads what history says, and
-//! [`mod@run`] does it all in ten steps. [`mod@pending`] answers for `status`.
+//! [`mod@run`] does it all in ten steps. [`mod@pending`] answers for `status`,
+//! [`beside`] is what other writers of a memory folder begin with.
 //!
 //! # Not in here
 //!
@@ -42,19 +43,20 @@ use self::guard::GuardLimits;
 use self::lost::LostInput;
 use self::select::LeftOut;
 
-mod absorb;
+pub(crate) mod absorb;
 mod attempt;
+pub(crate) mod beside;
 mod books;
 pub(crate) mod edits;
 pub(crate) mod guard;
-mod hands;
+pub(crate) mod hands;
 mod idle;
 mod input;
 mod judge;
 pub(crate) mod lost;
 mod mend;
-mod message;
-mod past;
+pub(crate) mod message;
+pub(crate) mod past;
 mod pending;
 mod plan;
 mod publish;
@@ -62,7 +64,7 @@ mod run;
 pub(crate) mod select;
 mod staging;
 pub(crate) mod survey;
-mod words;
+pub(crate) mod words;
 mod worker;
 
 pub(crate) use self::pending::pending;

@@ -35,7 +35,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "history",
         &[
-            "domain", "text", "sys", "validate", "notes", "recaps", "sessions", "store", "ledger",
+            "domain",
+            "text",
+            "sys",
+            "validate",
+            "notes",
+            "recaps",
+            "sessions",
+            "store",
+            "ledger",
+            // What a person did is taken in, and said, in one way.
+            "consolidate",
         ],
     ),
     (
