@@ -68,6 +68,9 @@ pub(crate) struct InitArgs {
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct SessionChoice {
     /// Take every session a person typed in, whatever its age and idle time
+    ///
+    /// With a back end that costs something, a pass still takes no more than
+    /// `memories.max_rollouts_per_startup` of them, and says how many wait.
     #[arg(long)]
     pub(crate) all: bool,
     /// Take sessions of this age, such as `90d` or `2w`, whatever their idle time

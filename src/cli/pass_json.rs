@@ -8,7 +8,6 @@ use crate::cli::pass_report::{is_nothing, refusal_words, trouble};
 use crate::consolidate::{ConsolidateReport, Outcome};
 use crate::domain::id::ThreadId;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
-use crate::ledger::Denial;
 use crate::service::loss::LostHistory;
 use crate::service::pass::{PassReport, VersionReport};
 use crate::store::message::ChangeKind;
@@ -156,10 +155,8 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
         edit: report.edit.map(|edit| edit.to_string()),
         attempt: report.attempt.map(|attempt| attempt.to_string()),
         until: match &report.outcome {
-            Outcome::Deferred { until }
-            | Outcome::UsedUp {
-                denial: Denial::CallsOfDay { until } | Denial::TokensOfDay { until },
-            } => Some(until.to_string()),
+            Outcome::Deferred { until } => Some(until.to_string()),
+            Outcome::UsedUp { denial } => denial.until().map(|until| until.to_string()),
             _ => None,
         },
         error,

@@ -148,6 +148,10 @@ fn print(context: &Context, report: &PassReport, stages: Stages) {
         if stages != Stages::ConsolidateOnly {
             print_why_nothing(context, report);
         }
+    } else {
+        for version in &report.versions {
+            print_failed_before(printer, version);
+        }
     }
 }
 
@@ -168,7 +172,7 @@ fn print_why_nothing(context: &Context, report: &PassReport) {
     let printer = &context.printer;
     if report.was_idle {
         printer.say(format!(
-            "{}, nothing changed since the last pass",
+            "{}, nothing changed since the last pass; `memrev status` says what waits for what",
             counted(report.sessions, "session")
         ));
         return;
@@ -202,7 +206,8 @@ fn why(reason: &Reason) -> &'static str {
         Reason::NotInteractive { .. } => "not interactive",
         Reason::AgentOff | Reason::ProjectOff => "switched off in the configuration",
         Reason::Disabled | Reason::Polluted => "kept out by their mode (`memrev mode`)",
-        Reason::RetryLater { .. } | Reason::RetryExhausted => "failed before (`memrev status`)",
+        Reason::RetryLater { .. } => "failed before and wait (`memrev status` says until when)",
+        Reason::RetryExhausted => "failed too often (`memrev run` tries them again)",
         Reason::BeyondLimit { .. } | Reason::BeyondScan => "left for the next pass",
         Reason::Withheld => "withheld",
         Reason::RunningElsewhere { .. } => "being read by another process",
@@ -250,6 +255,29 @@ fn print_version(printer: &Printer, version: &VersionReport) {
     }
 }
 
+/// Sessions that a pass in the background leaves alone because they failed.
+fn print_failed_before(printer: &Printer, version: &VersionReport) {
+    let name = version.version;
+    let failed = |wanted: fn(&Reason) -> bool| {
+        let reasons = version.left_out.iter();
+        reasons.filter(|(_, reason)| wanted(reason)).count()
+    };
+    for (count, words) in [
+        (
+            failed(|it| matches!(it, Reason::RetryLater { .. })),
+            "failed before, tried again after a wait",
+        ),
+        (
+            failed(|it| *it == Reason::RetryExhausted),
+            "failed too often, tried again when changed or by `memrev run`",
+        ),
+    ] {
+        if 0 < count {
+            printer.line(format!("{name}: {}: {words}", counted(count, "session")));
+        }
+    }
+}
+
 /// What a person should hear about a session that did not end well.
 pub(crate) fn trouble(report: &SessionReport) -> Option<String> {
     use extract_run::Outcome as End;
@@ -292,9 +320,16 @@ fn halt_words(halt: extract_run::Halt) -> String {
 
 fn denial_words(denial: Denial) -> String {
     match denial {
-        Denial::CallsOfPass => "the calls of this pass are used up".to_owned(),
-        Denial::CallsOfDay { until } => format!("the day's calls are used up until {until}"),
-        Denial::TokensOfDay { until } => format!("the day's tokens are used up until {until}"),
+        Denial::Patience { until } => {
+            format!("the service asked for patience until {until}; `memrev run` asks all the same")
+        }
+        denial => {
+            let limit = denial.limit();
+            match denial.until() {
+                Some(until) => format!("the limit {limit} is reached, until {until}"),
+                None => format!("the limit {limit} is reached"),
+            }
+        }
     }
 }
 

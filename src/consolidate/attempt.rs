@@ -172,8 +172,10 @@ pub(crate) enum Worked {
         words: Redacted,
         wrote: bool,
         tokens: Tokens,
+        /// How long the service wants not to be asked, if it said so.
+        patience_seconds: Option<u64>,
     },
-    /// The budgets do not allow the call that it wanted to make.
+    /// The budgets do not allow the first call that it wanted to make.
     Denied(Denial),
     LeaseLost,
 }
@@ -235,9 +237,16 @@ pub(crate) fn work(
         let mut report = match call(shop, diagnostics.as_deref(), office) {
             WorkerEnd::Reported(report) => report,
             WorkerEnd::LeaseLost => return Ok(Worked::LeaseLost),
-            WorkerEnd::Denied(denial) => return Ok(Worked::Denied(denial)),
-            WorkerEnd::TimeUp => return failed(shop, None, tokens),
-            WorkerEnd::Failed(error) => return failed(shop, Some(&error), tokens),
+            WorkerEnd::Denied(denial) if call_number == 1 => return Ok(Worked::Denied(denial)),
+            // What was begun and paid for is an attempt that failed: given
+            // back as untried, every pass would begin it, and pay, again.
+            WorkerEnd::Denied(denial) | WorkerEnd::UsedUp(denial) => {
+                return failed(shop, &limit(denial.limit()), tokens);
+            }
+            WorkerEnd::TimeUp => {
+                return failed(shop, &limit("of time (`worker.seconds_max`)"), tokens);
+            }
+            WorkerEnd::Failed(error) => return failed(shop, &error, tokens),
         };
         tokens = tokens.plus(report.tokens);
         retired.append(&mut report.retired);
@@ -297,20 +306,24 @@ fn look(
     })
 }
 
+const fn limit(limit: &'static str) -> ModelError {
+    ModelError::LimitReached { limit }
+}
+
 fn failed(
     shop: &Workshop<'_>,
-    error: Option<&ModelError>,
+    error: &ModelError,
     tokens: Tokens,
 ) -> Result<Worked, ConsolidateError> {
     let bench = shop.bench;
     let seen = shop.staging.read_back()?;
     let (outputs, faults) = judge::touched(bench.place.version, &bench.survey.plan, &seen);
-    let words = error.map_or_else(|| "the worker's time is up".to_owned(), ToString::to_string);
     Ok(Worked::Failed {
-        error: error.map_or(JobError::LimitReached, job_error),
-        words: redact::redact_str(&words),
+        error: job_error(error),
+        words: redact::redact_str(&error.to_string()),
         wrote: outputs != bench.survey.outputs || !faults.is_empty(),
         tokens,
+        patience_seconds: error.patience_seconds(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::consolidate::worker::Office;
 use crate::domain::text::Redacted;
-use crate::ledger::{Budget, CallPermit, ConsolidationEnd, Lease, Ledger};
+use crate::ledger::{Budget, CallPermit, ConsolidationEnd, JobError, Lease, Ledger};
 use crate::model::Tokens;
 use crate::sys::clock::Clock;
 
@@ -53,6 +53,30 @@ impl Office for Books<'_> {
 }
 
 impl Books<'_> {
+    /// A service that asked for patience, and was asked all the same, has
+    /// answered.
+    pub(super) fn lift_hold(&mut self) {
+        if self.budget.is_none_or(|budget| budget.is_patient) {
+            return;
+        }
+        if let Err(error) = self.ledger.lift_hold(&self.model_name) {
+            // It runs out by itself.
+            tracing::warn!(%error, "a service's wish for patience was not lifted");
+        }
+    }
+
+    /// A service that asks for patience is left alone from now on, and so is
+    /// this job.
+    pub(super) fn hold(&mut self, error: JobError, seconds: u64) -> ConsolidationEnd {
+        let now = self.clock.now();
+        let until = now.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
+        if let Err(error) = self.ledger.hold(&self.model_name, until, now) {
+            // The job's own wait says the same.
+            tracing::warn!(%error, "a service's wish for patience was not written down");
+        }
+        ConsolidationEnd::FailedUntil(error, until)
+    }
+
     /// Losing this write loses nothing: the next run finds the same state in
     /// the files. So an error is only worth a line in the log. True when the
     /// job had changed hands.

@@ -29,7 +29,9 @@ use crate::consolidate::{
     Complaint, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome, Parts,
 };
 use crate::domain::id::{ObjectId, RunId};
-use crate::ledger::{ConsolidationClaim, ConsolidationEnd, Denial, JobError, UsageByThread};
+use crate::ledger::{
+    ConsolidationClaim, ConsolidationEnd, Denial, JobError, TakenIn, UsageByThread,
+};
 use crate::model::Model;
 use crate::notes::withheld_set::WithheldSet;
 use crate::store::author::Author;
@@ -139,7 +141,8 @@ impl Ended {
         }
     }
 
-    /// A limit of ours is no failure of the job either.
+    /// A limit of ours that was reached before any work is no failure of the
+    /// job either.
     const fn used_up(denial: Denial) -> Self {
         Self {
             outcome: Outcome::UsedUp { denial },
@@ -413,14 +416,20 @@ impl Pass<'_> {
                 words,
                 wrote,
                 tokens,
+                patience_seconds,
             } => {
                 let code = error.label();
                 report.complaints = vec![Complaint { code, words }];
                 report.tokens = tokens;
-                return Ok(Ended::failed(error, false, wrote));
+                let mut ended = Ended::failed(error, false, wrote);
+                if let Some(seconds) = patience_seconds {
+                    ended.mark = Some(books.hold(error, seconds));
+                }
+                return Ok(ended);
             }
         };
         books.has_worked = true;
+        books.lift_hold();
         report.tokens = attempt.tokens;
         (report.unmatched_notes).clone_from(&attempt.report.unmatched_notes);
         let resurvey =
@@ -508,7 +517,7 @@ fn publish_and_tell(
                 outcome: Outcome::Done {
                     baseline: published.commit,
                 },
-                mark: Some(done(books, Some(press.survey))),
+                mark: Some(ConsolidationEnd::Done(taken_in(books, Some(press.survey)))),
             })
         }
         Printed::Refused {
@@ -550,15 +559,15 @@ fn tell(report: &mut ConsolidateReport, absorbed: Absorbed) {
 fn nothing_to_do(books: &Books<'_>, survey: Option<&Survey>) -> Ended {
     Ended {
         outcome: Outcome::NothingToDo,
-        mark: Some(done(books, survey)),
+        mark: Some(ConsolidationEnd::Idle(taken_in(books, survey))),
     }
 }
 
-fn done(books: &Books<'_>, survey: Option<&Survey>) -> ConsolidationEnd {
+fn taken_in(books: &Books<'_>, survey: Option<&Survey>) -> TakenIn {
     let chosen = survey.map_or(&[][..], |survey| &survey.selection.chosen);
     let newest = chosen.iter().map(|it| it.recap.header.updated_at).max();
     let known = books.lease.input_watermark;
-    ConsolidationEnd::Done {
+    TakenIn {
         watermark: newest.map_or(known, |newest| newest.max(known)),
         selected: chosen.len(),
     }

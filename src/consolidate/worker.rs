@@ -30,8 +30,10 @@ pub(crate) enum WorkerEnd {
     /// It came back by itself; whether it finished is in the report.
     Reported(WorkerReport),
     Failed(ModelError),
-    /// It wanted to make a call that the budgets do not allow.
+    /// It wanted to make its first call, and the budgets do not allow it.
     Denied(Denial),
+    /// The budgets ended in the middle of its work.
+    UsedUp(Denial),
     /// Somebody else has the lease now.
     LeaseLost,
     TimeUp,
@@ -96,6 +98,7 @@ pub(crate) fn drive(
         });
         let mut cut_short = None;
         let mut denial = None;
+        let mut has_asked = false;
         let result = loop {
             // What is due comes before what the worker says: one that never
             // stops talking must not hold up the renewal.
@@ -113,6 +116,7 @@ pub(crate) fn drive(
                     if let Some(CallPermit::Denied(why)) = permit {
                         denial = Some(why);
                     }
+                    has_asked |= permit == Some(CallPermit::Granted);
                     // A worker that has gone away does not want it any more.
                     answer.send(permit == Some(CallPermit::Granted)).ok();
                 }
@@ -125,6 +129,7 @@ pub(crate) fn drive(
             (Some(end), _, _) => end,
             (None, _, _) if has_panicked => WorkerEnd::Failed(broke_down()),
             (None, _, Ok(report)) => WorkerEnd::Reported(report),
+            (None, Some(denial), Err(_)) if has_asked => WorkerEnd::UsedUp(denial),
             (None, Some(denial), Err(_)) => WorkerEnd::Denied(denial),
             (None, None, Err(error)) => WorkerEnd::Failed(error),
         }
@@ -334,8 +339,23 @@ mod tests {
             }
         };
         let end = run(RHYTHM, &mut books, work);
-        assert!(matches!(end, WorkerEnd::Denied(Denial::CallsOfPass)));
+        assert!(matches!(end, WorkerEnd::UsedUp(Denial::CallsOfPass)));
         assert_eq!(books.tokens, used.plus(used));
+    }
+
+    #[test]
+    fn a_budget_that_is_used_up_before_the_work_is_told_from_one_that_ends_in_it() {
+        let renewals = AtomicU32::new(0);
+        let mut books = Books {
+            calls_left: 0,
+            ..books(&renewals)
+        };
+        let work = |meter: &dyn Meter| {
+            meter.take_call()?;
+            Ok(finished())
+        };
+        let end = run(RHYTHM, &mut books, work);
+        assert!(matches!(end, WorkerEnd::Denied(Denial::CallsOfPass)));
     }
 
     fn until_told(meter: &dyn Meter) -> Result<WorkerReport, ModelError> {

@@ -249,12 +249,13 @@ impl Pass<'_> {
 
         // 7. How it ended. The recap file is there already, if there is one.
         let end = match &outcome {
-            Outcome::Failed(failure) => ExtractionEnd::Failed(failure.job_error()),
+            Outcome::Failed(failure) => self.failed(failure, seen),
             Outcome::NotTried(_) | Outcome::Polluted => ExtractionEnd::Released,
             _ => ExtractionEnd::Done,
         };
         if !matches!(outcome, Outcome::LeaseLost) {
-            seen.ledger_problem = self.finish(&lease, end, &outcome).err();
+            let problem = self.finish(&lease, end, &outcome).err();
+            seen.ledger_problem = problem.or(seen.ledger_problem.take());
         }
         stop::point("extract.finished");
         outcome
@@ -321,6 +322,24 @@ impl Pass<'_> {
             },
             Stored::Written { path, .. } => Outcome::Stored { path },
         })
+    }
+
+    /// A service that asks for patience is left alone from now on, not only
+    /// for the sake of this session.
+    fn failed(&self, failure: &Failure, seen: &mut Seen) -> ExtractionEnd {
+        let error = failure.job_error();
+        let patience_seconds = match failure {
+            Failure::Model(error) => error.patience_seconds(),
+            _ => None,
+        };
+        let Some(seconds) = patience_seconds else {
+            return ExtractionEnd::Failed(error);
+        };
+        let now = self.clock.now();
+        let until = now.plus_seconds(i64::try_from(seconds).unwrap_or(i64::MAX));
+        let name = redact_str(self.model.name());
+        seen.ledger_problem = lock(self.ledger).hold(&name, until, now).err();
+        ExtractionEnd::FailedUntil(error, until)
     }
 
     fn halt(&self, state: &State) -> Option<Halt> {
@@ -426,6 +445,7 @@ impl Pass<'_> {
                 Err(error) => return Err(meter.outcome(error)),
                 Ok(reply) => reply,
             };
+            meter.note_answer();
             // A back end that says what it rests on copies; others may believe.
             let grounding = match reply.rests_on {
                 Some(_) => Grounding::none(),

@@ -284,7 +284,20 @@ fn ineligible(candidate: &Candidate<'_>, policy: &Policy<'_>, now: Timestamp) ->
     if policy.named.is_some() {
         return None;
     }
-    outside_of_window(head.updated_at, policy, now)
+    let reason = outside_of_window(head.updated_at, policy, now)?;
+    // What was taken all the same is done, not waiting for an option.
+    Some(if is_done(candidate) {
+        Reason::Unchanged
+    } else {
+        reason
+    })
+}
+
+/// The last success had this state of the session or a newer one.
+fn is_done(candidate: &Candidate<'_>) -> bool {
+    let until = candidate.job.and_then(|job| job.success_watermark);
+    let until = candidate.stored_until.max(until);
+    until.is_some_and(|until| candidate.head.updated_at.seconds() <= until.seconds())
 }
 
 fn outside_of_window(updated_at: Timestamp, policy: &Policy<'_>, now: Timestamp) -> Option<Reason> {

@@ -155,22 +155,33 @@ pub(crate) enum ExtractionEnd {
     Done,
     /// Costs one retry.
     Failed(JobError),
+    /// The same, and the service asked for patience until then.
+    FailedUntil(JobError, Timestamp),
     /// Given back untried (stopped, a limit reached): costs nothing.
     Released,
+}
+
+/// What memory holds after a consolidation that did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TakenIn {
+    /// Newest `updated_at` of the selection.
+    pub(crate) watermark: Timestamp,
+    /// Recaps in the selection.
+    pub(crate) selected: usize,
 }
 
 /// How a consolidation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ConsolidationEnd {
-    /// A baseline, or nothing to do.
-    Done {
-        /// Newest `updated_at` of the selection.
-        watermark: Timestamp,
-        /// Recaps in the selection.
-        selected: usize,
-    },
+    /// A baseline: the cooldown begins.
+    Done(TakenIn),
+    /// There was nothing to do: the cooldown of the last baseline goes on, and
+    /// no new one begins.
+    Idle(TakenIn),
     /// Inputs stay pending; the wait grows with each failure in a row.
     Failed(JobError),
+    /// The same, and the service asked for patience until then.
+    FailedUntil(JobError, Timestamp),
     /// A finished attempt waits for a person's word: the longest wait.
     Parked(JobError),
     /// Given back untried (stopped, a store that is not ours to write).

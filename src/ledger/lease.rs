@@ -32,7 +32,7 @@ use crate::domain::version::MemoryVersion;
 use crate::ledger::error::LedgerError;
 use crate::ledger::job::{
     ConsolidationClaim, ConsolidationEnd, Demand, ExtractionClaim, ExtractionEnd, GLOBAL_KEY, Job,
-    JobError, JobKind, Lease, Pace,
+    JobError, JobKind, Lease, Pace, TakenIn,
 };
 use crate::ledger::row::{
     JOB_COLUMNS, JobRow, RETRY_SECONDS_MAX, growing_wait, job_row, lease_end,
@@ -187,8 +187,10 @@ impl Ledger {
             ExtractionEnd::Done => Ending::Done {
                 watermark: lease.input_watermark,
                 selected: 0,
+                finished_at: Some(now),
             },
-            ExtractionEnd::Failed(error) => Ending::Failed(error),
+            ExtractionEnd::Failed(error) => Ending::Failed(error, None),
+            ExtractionEnd::FailedUntil(error, at) => Ending::Failed(error, Some(at)),
             ExtractionEnd::Released => Ending::Released,
         };
         self.finish("write down an extraction", lease, ending, now)
@@ -210,15 +212,16 @@ impl Ledger {
         end: ConsolidationEnd,
         now: Timestamp,
     ) -> Result<(), LedgerError> {
+        let done = |taken: TakenIn, finished_at| Ending::Done {
+            watermark: taken.watermark.max(lease.input_watermark),
+            selected: taken.selected,
+            finished_at,
+        };
         let ending = match end {
-            ConsolidationEnd::Done {
-                watermark,
-                selected,
-            } => Ending::Done {
-                watermark: watermark.max(lease.input_watermark),
-                selected,
-            },
-            ConsolidationEnd::Failed(error) => Ending::Failed(error),
+            ConsolidationEnd::Done(taken) => done(taken, Some(now)),
+            ConsolidationEnd::Idle(taken) => done(taken, None),
+            ConsolidationEnd::Failed(error) => Ending::Failed(error, None),
+            ConsolidationEnd::FailedUntil(error, at) => Ending::Failed(error, Some(at)),
             ConsolidationEnd::Parked(error) => Ending::Parked(error),
             ConsolidationEnd::Released => Ending::Released,
         };
@@ -335,9 +338,14 @@ impl Ledger {
             Ending::Done {
                 watermark,
                 selected,
-            } => finish_done(tx, lease, watermark.seconds(), selected, now),
-            Ending::Failed(error) => finish_failed(tx, lease, error, false, now),
-            Ending::Parked(error) => finish_failed(tx, lease, error, true, now),
+                finished_at,
+            } => finish_done(tx, lease, watermark.seconds(), selected, finished_at),
+            Ending::Failed(error, not_before) => {
+                let not_before = not_before.map(Timestamp::seconds);
+                let wait = Wait::Growing { not_before };
+                finish_failed(tx, lease, error, wait, now)
+            }
+            Ending::Parked(error) => finish_failed(tx, lease, error, Wait::Longest, now),
             Ending::Released => finish_released(tx, lease),
         })?;
         stop::point("ledger.finished");
@@ -351,10 +359,22 @@ enum Ending {
     Done {
         watermark: Timestamp,
         selected: usize,
+        /// When the cooldown begins; `None` leaves that as it was.
+        finished_at: Option<Timestamp>,
     },
-    Failed(JobError),
+    /// With the time before which the service does not want to be asked.
+    Failed(JobError, Option<Timestamp>),
     Parked(JobError),
     Released,
+}
+
+/// How long a job waits after a failure.
+#[derive(Clone, Copy)]
+enum Wait {
+    /// Longer each time, and up to a moment in seconds at least.
+    Growing { not_before: Option<i64> },
+    /// It is parked.
+    Longest,
 }
 
 /// What is asked for, times in seconds.
@@ -424,6 +444,8 @@ fn count_running(tx: &Transaction<'_>, wanted: &Claim<'_>) -> rusqlite::Result<u
     Ok(running)
 }
 
+/// The time of the last success stays, so that a job that is given back or
+/// finds nothing to do neither ends nor begins a cooldown.
 fn take(
     tx: &Transaction<'_>,
     wanted: &Claim<'_>,
@@ -440,8 +462,8 @@ fn take(
            lease_until, retries_left, failures, input_watermark)
          VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?8, ?9, ?10)
          ON CONFLICT DO UPDATE SET status = 'running', token = excluded.token,
-           holder = excluded.holder, started_at = excluded.started_at, finished_at = NULL,
-           lease_until = excluded.lease_until, retry_at = NULL, last_error = NULL,
+           holder = excluded.holder, started_at = excluded.started_at,
+           finished_at = iif(last_error IS NULL, finished_at, NULL), lease_until = excluded.lease_until, retry_at = NULL, last_error = NULL,
            retries_left = excluded.retries_left, failures = excluded.failures,
            input_watermark = max(input_watermark, excluded.input_watermark)";
     tx.prepare_cached(sql)?.execute(params![
@@ -473,17 +495,24 @@ fn finish_done(
     lease: &Lease,
     watermark: i64,
     selected: usize,
-    now: i64,
+    finished_at: Option<Timestamp>,
 ) -> rusqlite::Result<usize> {
     let (version, kind, key, token) = identify(lease);
+    let finished_at = finished_at.map(Timestamp::seconds);
     let sql = "UPDATE jobs SET status = 'done', token = NULL, lease_until = NULL,
-           finished_at = ?5, retry_at = NULL, last_error = NULL, retries_left = ?6,
+           finished_at = ifnull(?5, finished_at), retry_at = NULL, last_error = NULL, retries_left = ?6,
            failures = 0, input_watermark = max(input_watermark, ?7),
            success_watermark = max(ifnull(success_watermark, 0), ?7)
          WHERE version = ?1 AND kind = ?2 AND key = ?3 AND token = ?4 AND status = 'running'";
-    let changed = tx
-        .prepare_cached(sql)?
-        .execute(params![version, kind, key, token, now, RETRIES, watermark])?;
+    let changed = tx.prepare_cached(sql)?.execute(params![
+        version,
+        kind,
+        key,
+        token,
+        finished_at,
+        RETRIES,
+        watermark
+    ])?;
     if changed != 0 && lease.kind == JobKind::Consolidate {
         let sql = "INSERT INTO versions (version, selected_max) VALUES (?1, ?2)
              ON CONFLICT DO UPDATE SET selected_max = max(selected_max, excluded.selected_max)";
@@ -497,7 +526,7 @@ fn finish_failed(
     tx: &Transaction<'_>,
     lease: &Lease,
     error: JobError,
-    is_parked: bool,
+    wait: Wait,
     now: i64,
 ) -> rusqlite::Result<usize> {
     let (version, kind, key, token) = identify(lease);
@@ -505,10 +534,13 @@ fn finish_failed(
     let (retries_left, failures) = row.map_or((i64::from(RETRIES), 0), |row| {
         (row.retries_left, row.failures)
     });
-    // An outage or a key that is not taken is no fault of the session: it
-    // waits longer each time, and is never given up for it.
+    // An outage, a key that is not taken or a limit that a person set is no
+    // fault of the session: it waits longer each time, and is never given up.
     let is_of_service = lease.kind == JobKind::Extract
-        && matches!(error, JobError::ModelUnavailable | JobError::ModelRefused);
+        && matches!(
+            error,
+            JobError::ModelUnavailable | JobError::ModelRefused | JobError::LimitReached
+        );
     let retries_left = if is_of_service {
         retries_left.max(1)
     } else {
@@ -516,15 +548,18 @@ fn finish_failed(
     };
     let failures = failures.saturating_add(1);
     let is_spent = lease.kind == JobKind::Consolidate && retries_left == 0;
-    let status = if is_parked || is_spent {
-        "parked"
-    } else {
-        "error"
-    };
-    let wait = match lease.kind {
-        _ if is_parked => RETRY_SECONDS_MAX,
-        JobKind::Extract if !is_of_service => RETRY_SECONDS,
-        JobKind::Extract | JobKind::Consolidate => growing_wait(failures),
+    let is_parked = is_spent || matches!(wait, Wait::Longest);
+    let status = if is_parked { "parked" } else { "error" };
+    let wait = match wait {
+        Wait::Longest => RETRY_SECONDS_MAX,
+        Wait::Growing { not_before } => {
+            let usual = match lease.kind {
+                JobKind::Extract if !is_of_service => RETRY_SECONDS,
+                JobKind::Extract | JobKind::Consolidate => growing_wait(failures),
+            };
+            let asked = not_before.map_or(0, |at| at.saturating_sub(now));
+            usual.max(asked).min(RETRY_SECONDS_MAX)
+        }
     };
     let sql = "UPDATE jobs SET status = ?5, token = NULL, lease_until = NULL, finished_at = ?6,
            retry_at = ?7, last_error = ?8, retries_left = ?9, failures = ?10

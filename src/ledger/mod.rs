@@ -51,7 +51,7 @@ use crate::sys::stop;
 pub(crate) use self::error::{LedgerError, OpenError};
 pub(crate) use self::job::{
     ConsolidationClaim, ConsolidationEnd, Demand, ExtractionClaim, ExtractionEnd, Holder, Job,
-    JobError, JobKind, JobState, Lease, LedgerId, Pace,
+    JobError, JobKind, JobState, Lease, LedgerId, Pace, TakenIn,
 };
 pub(crate) use self::marks::{Mark, Marks};
 pub(crate) use self::spend::{Budget, CallPermit, DayLimits, Denial, Spend};

@@ -73,7 +73,9 @@ impl JobRow {
 
     /// When the cooldown after a success ends, if it has not.
     pub(super) fn cools_until(&self, now: i64) -> Option<Timestamp> {
-        let finished_at = self.finished_at.filter(|_| self.last_error.is_none())?;
+        // Who was killed at it left something to clear up: that does not wait.
+        let counts = self.last_error.is_none() && self.status != "running";
+        let finished_at = self.finished_at.filter(|_| counts)?;
         let is_recent = now < finished_at.saturating_add(COOLDOWN_SECONDS);
         let is_possible = finished_at <= now + CLOCK_SLACK_SECONDS;
         let until = Timestamp::from_seconds(finished_at).plus_seconds(COOLDOWN_SECONDS);

@@ -87,6 +87,11 @@ pub(super) const MIGRATIONS: &[&str] = &[
         tokens_out INTEGER NOT NULL,
         PRIMARY KEY (day, model)
     ) STRICT, WITHOUT ROWID;",
+    // Services that asked for patience.
+    "CREATE TABLE holds (
+        model TEXT NOT NULL PRIMARY KEY,
+        until INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The `user_version` of a file with all steps of `migrations`.

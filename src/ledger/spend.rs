@@ -2,11 +2,12 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rusqlite::params;
+use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::ledger::error::LedgerError;
+use crate::ledger::row::RETRY_SECONDS_MAX;
 use crate::ledger::{Ledger, while_trying_to};
 use crate::sys::stop;
 
@@ -50,6 +51,30 @@ pub(crate) enum Denial {
     CallsOfDay { until: Timestamp },
     /// The day's tokens are used up until then.
     TokensOfDay { until: Timestamp },
+    /// The service asked not to be asked before then.
+    Patience { until: Timestamp },
+}
+
+impl Denial {
+    /// When it ends by itself; `None` for what ends with the pass.
+    pub(crate) const fn until(self) -> Option<Timestamp> {
+        match self {
+            Self::CallsOfPass => None,
+            Self::CallsOfDay { until } | Self::TokensOfDay { until } | Self::Patience { until } => {
+                Some(until)
+            }
+        }
+    }
+
+    /// The limit, with the setting it comes from.
+    pub(crate) const fn limit(self) -> &'static str {
+        match self {
+            Self::CallsOfPass => "of calls in one pass (`model.calls_per_pass_max`)",
+            Self::CallsOfDay { .. } => "of calls in one day (`model.calls_per_day_max`)",
+            Self::TokensOfDay { .. } => "of tokens in one day (`model.tokens_per_day_max`)",
+            Self::Patience { .. } => "of the service's own",
+        }
+    }
 }
 
 /// What one pass may spend, over all its stages and threads.
@@ -58,6 +83,9 @@ pub(crate) struct Budget {
     /// Calls of this pass; `None` is no limit.
     pub(crate) calls_max: Option<u64>,
     pub(crate) day: DayLimits,
+    /// A service that asked for patience is not asked before its time: so in
+    /// the background. A person may try all the same.
+    pub(crate) is_patient: bool,
     made: AtomicU64,
 }
 
@@ -66,6 +94,7 @@ impl Budget {
         Self {
             calls_max,
             day,
+            is_patient: false,
             made: AtomicU64::new(0),
         }
     }
@@ -95,6 +124,10 @@ impl Ledger {
             (now.seconds().div_euclid(DAY_SECONDS) + 1).saturating_mul(DAY_SECONDS),
         );
         let permit = self.immediate_flushed(attempt, |tx| {
+            let hold = held_until(tx, model, now).map_err(while_trying_to(attempt))?;
+            if let Some(until) = hold.filter(|_| budget.is_patient) {
+                return Ok(CallPermit::Denied(Denial::Patience { until }));
+            }
             let sql = "SELECT ifnull(sum(calls), 0), ifnull(sum(tokens_in + tokens_out), 0)
                  FROM spend WHERE day = ?1";
             let (calls, tokens): (i64, i64) = tx
@@ -147,6 +180,62 @@ impl Ledger {
         })
     }
 
+    /// Writes down that the service behind `model` does not want to be asked
+    /// before `until`; a day is the longest that is believed.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite fails.
+    pub(crate) fn hold(
+        &mut self,
+        model: &Redacted,
+        until: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), LedgerError> {
+        let attempt = "write down that a service asks for patience";
+        let until = until.seconds().min(now.seconds() + RETRY_SECONDS_MAX);
+        self.immediate(attempt, |tx| {
+            let sql = "INSERT INTO holds (model, until) VALUES (?1, ?2)
+                 ON CONFLICT DO UPDATE SET until = excluded.until";
+            tx.execute(sql, params![model.as_str(), until])
+                .map_err(while_trying_to(attempt))?;
+            Ok(())
+        })
+    }
+
+    /// Lifts what [`Ledger::hold`] wrote down: the service has answered.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite fails.
+    pub(crate) fn lift_hold(&mut self, model: &Redacted) -> Result<(), LedgerError> {
+        let attempt = "write down that a service answers again";
+        self.immediate(attempt, |tx| {
+            tx.execute("DELETE FROM holds WHERE model = ?1", [model.as_str()])
+                .map_err(while_trying_to(attempt))?;
+            Ok(())
+        })
+    }
+
+    /// The models whose services asked for patience, and until when.
+    ///
+    /// # Errors
+    ///
+    /// When SQLite fails.
+    pub(crate) fn holds(&self, now: Timestamp) -> Result<Vec<(String, Timestamp)>, LedgerError> {
+        let read = || -> rusqlite::Result<Vec<(String, Timestamp)>> {
+            let sql = "SELECT model, until FROM holds ORDER BY model";
+            let mut statement = self.connection.prepare_cached(sql)?;
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let rows: Vec<(String, i64)> = rows.collect::<rusqlite::Result<_>>()?;
+            let live = rows.into_iter().filter_map(|(model, until)| {
+                live_hold(until, now.seconds()).map(|until| (model, until))
+            });
+            Ok(live.collect())
+        };
+        read().map_err(self.while_trying_to("read which services ask for patience"))
+    }
+
     /// What was spent since `day` (`2026-12-01`, inclusive), by day and model.
     ///
     /// # Errors
@@ -170,6 +259,27 @@ impl Ledger {
         };
         read().map_err(self.while_trying_to("read what was spent"))
     }
+}
+
+fn held_until(
+    tx: &Transaction<'_>,
+    model: &Redacted,
+    now: Timestamp,
+) -> rusqlite::Result<Option<Timestamp>> {
+    let until: Option<i64> = tx
+        .query_row(
+            "SELECT until FROM holds WHERE model = ?1",
+            [model.as_str()],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(until.and_then(|until| live_hold(until, now.seconds())))
+}
+
+/// A hold that is over, or further ahead than any is given, does not count.
+fn live_hold(until: i64, now: i64) -> Option<Timestamp> {
+    let is_live = now < until && until - now <= RETRY_SECONDS_MAX;
+    is_live.then(|| Timestamp::from_seconds(until))
 }
 
 fn unsigned(number: i64) -> u64 {

@@ -294,6 +294,18 @@ pub(crate) enum ModelError {
     Files(#[source] FsError),
 }
 
+impl ModelError {
+    /// How long the service wants not to be asked, in seconds, if it said so.
+    pub(crate) const fn patience_seconds(&self) -> Option<u64> {
+        match self {
+            Self::RateLimited {
+                retry_after_seconds,
+            } => *retry_after_seconds,
+            _ => None,
+        }
+    }
+}
+
 fn wait_words(retry_after_seconds: Option<u64>) -> String {
     retry_after_seconds.map_or_else(String::new, |seconds| format!(" for {seconds} s"))
 }

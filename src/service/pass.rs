@@ -327,13 +327,15 @@ fn refusal(
 /// What the whole pass may spend on back ends that cost something.
 fn budget(parts: &PassParts<'_>, request: &PassRequest) -> Budget {
     let limits = &parts.config.model;
-    Budget::new(
+    let mut budget = Budget::new(
         Some(request.calls_max.unwrap_or(limits.calls_per_pass_max)),
         DayLimits {
             calls_max: Some(limits.calls_per_day_max),
             tokens_max: Some(limits.tokens_per_day_max),
         },
-    )
+    );
+    budget.is_patient = !request.is_by_hand;
+    budget
 }
 
 /// What a service says of its limits counts as what a transcript says: a

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use crate::config::{Backend, Config};
 use crate::consolidate::{self, Pending, PendingParts};
 use crate::domain::id::{ObjectId, RunId};
 use crate::domain::time::Timestamp;
@@ -25,8 +26,21 @@ pub(crate) struct Status {
     pub(crate) unreadable: Vec<String>,
     pub(crate) versions: Vec<VersionStatus>,
     pub(crate) spend_today: Vec<Spend>,
+    /// Limits of a day that are used up.
+    pub(crate) used_up: Vec<UsedUp>,
+    /// Models whose services asked for patience, and until when passes in the
+    /// background do not ask them.
+    pub(crate) holds: Vec<(String, Timestamp)>,
     /// What happens next, a sentence each.
     pub(crate) next: Vec<String>,
+}
+
+/// A limit of a day that is used up.
+pub(crate) struct UsedUp {
+    /// The key of `config.toml`.
+    pub(crate) setting: &'static str,
+    pub(crate) used: u64,
+    pub(crate) most: u64,
 }
 
 /// One memory folder.
@@ -77,7 +91,13 @@ pub(crate) fn gather(
         None => Vec::new(),
     };
     let next = next(parts, &survey, &gathered);
+    let holds = match &ledger {
+        Some(ledger) => ledger.holds(parts.now)?,
+        None => Vec::new(),
+    };
     Ok(Status {
+        used_up: used_up(parts.config, &spend_today),
+        holds,
         is_on: parts.config.features.memories,
         sessions: count(&survey),
         unreadable: (survey.unreadable.iter())
@@ -87,6 +107,34 @@ pub(crate) fn gather(
         spend_today,
         next,
     })
+}
+
+/// Free back ends count for nothing: with them alone no limit is ever used up.
+fn used_up(config: &Config, spend_today: &[Spend]) -> Vec<UsedUp> {
+    let sum = |of: fn(&Spend) -> u64| spend_today.iter().map(of).fold(0, u64::saturating_add);
+    let calls = sum(|spend| spend.calls);
+    let tokens = sum(|spend| spend.tokens_in.saturating_add(spend.tokens_out));
+    let limits = &config.model;
+    let is_free = |backend| backend == Backend::Offline;
+    if is_free(limits.backend) && config.worker.kind.is_none_or(is_free) {
+        return Vec::new();
+    }
+    [
+        ("model.calls_per_day_max", calls, limits.calls_per_day_max),
+        (
+            "model.tokens_per_day_max",
+            tokens,
+            limits.tokens_per_day_max,
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, used, most)| most <= used)
+    .map(|(setting, used, most)| UsedUp {
+        setting,
+        used,
+        most,
+    })
+    .collect()
 }
 
 fn version_status(

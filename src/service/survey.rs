@@ -17,7 +17,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::extract::input::{Template, TemplateError};
 use crate::extract::select::{Reason, Selection};
-use crate::ledger::{JobKind, Ledger, LedgerError, Marks, OpenError};
+use crate::ledger::{Job, JobKind, JobState, Ledger, LedgerError, Marks, OpenError};
 use crate::notes::withheld_set::{self, WithheldSet, WithheldSetError};
 use crate::recaps::{Extractions, RecapsError};
 use crate::service::choice::{self, Earlier, PassRequest, Situation};
@@ -45,6 +45,7 @@ pub(crate) struct Survey {
     found: Vec<(Found, SessionHead)>,
     selection: Selection,
     modes: Modes,
+    jobs: BTreeMap<ThreadId, Job>,
     pub(crate) skipped: Vec<Skipped>,
     pub(crate) unreadable: Vec<(PathBuf, ReadError)>,
 }
@@ -57,6 +58,19 @@ impl Survey {
             .collect();
         (self.found.iter().enumerate())
             .map(move |(index, (_, head))| (head, reasons.get(&index).copied()))
+    }
+
+    /// The failure for which passes in the background leave a session alone
+    /// now, though a person may have it tried.
+    pub(crate) fn waiting(&self, head: &SessionHead, now: Timestamp) -> Option<&Job> {
+        let job = self.jobs.get(&head.thread_id)?;
+        let covers = |mark: Timestamp| head.updated_at.seconds() <= mark.seconds();
+        let waits = match &job.state {
+            JobState::Waiting { retry_at } => now < *retry_at,
+            JobState::Exhausted => true,
+            _ => false,
+        };
+        (waits && job.input_watermark.is_some_and(covers)).then_some(job)
     }
 
     /// The files of the sessions that a pass would take, newest first.
@@ -127,6 +141,7 @@ pub(crate) fn look(parts: &SurveyParts<'_>) -> Result<Survey, SurveyError> {
         found: scan.sessions,
         selection,
         modes,
+        jobs: earlier.jobs,
         skipped: scan.skipped,
         unreadable: scan.unreadable,
     })

@@ -307,6 +307,12 @@ fn a_service_that_is_away_is_left_in_peace() {
                 1,
             ),
             (
+                status(503, "maintenance").with_header("retry-after", "7200"),
+                "",
+                "the model asks for patience for 7200 s",
+                1,
+            ),
+            (
                 status(503, "down").with_header("retry-after-ms", "1"),
                 "",
                 "the service answers 503: down",
@@ -567,18 +573,82 @@ fn every_service_can_consolidate() {
 
 /// Steps of a worker are calls: the limit of a pass holds in the middle of it.
 #[test]
-fn a_worker_that_uses_up_the_calls_gives_the_job_back() {
+fn calls_used_up_before_the_worker_began_cost_nothing_and_amid_its_work_an_attempt() {
     let (server, _) = ModelServer::start(&[], |_, request| consolidate_by_turns(request));
     let sandbox = sandbox_with(Service::Chat, &server.endpoint(), "", "version = \"v2\"");
     sandbox.session(&session(1, "any"));
-    let run = sandbox.run(&["run", "--max-calls", "2"]).success();
-    run.prints("not consolidated: the calls of this pass are used up");
+    let last_errors = || {
+        let status = sandbox.run(&["status", "--json"]).success().json();
+        let jobs = status["versions"][0]["jobs"].as_array().unwrap().clone();
+        let errors = jobs.into_iter().map(|job| job["last_error"].clone());
+        errors.filter(|error| !error.is_null()).collect::<Vec<_>>()
+    };
+    let run = sandbox.run(&["run", "--max-calls", "1"]).success();
+    run.prints("not consolidated: the limit of calls in one pass (`model.calls_per_pass_max`)");
+    assert_eq!((server.requests().len(), last_errors().len()), (1, 0));
+
+    let run = sandbox.run(&["run", "--max-calls", "1"]).exit(4);
+    run.says("`model.calls_per_pass_max`");
     assert_eq!(server.requests().len(), 2);
-    let status = sandbox.run(&["status", "--json"]).success().json();
-    let jobs = status["versions"][0]["jobs"].as_array().unwrap().clone();
-    assert!(
-        jobs.iter().all(|job| job["last_error"].is_null()),
-        "{jobs:?}"
-    );
+    assert_eq!(last_errors(), ["limit_reached"]);
     sandbox.run(&["run"]).success().prints("baseline");
+}
+
+/// A worker that never ends uses up what a pass may spend, and then waits
+/// longer each time.
+#[test]
+fn a_worker_that_loops_is_asked_less_and_less_often() {
+    let (server, _) = ModelServer::start(&[], |_, request| {
+        if request.body["tools"].is_array() {
+            return Say::Calls(vec![("list", serde_json::json!({"folder": ""}))]).into();
+        }
+        text(&good())
+    });
+    let mut sandbox = sandbox(Service::Chat, &server.endpoint(), "calls_per_pass_max = 5");
+    sandbox.session(&session(1, "any"));
+    for hour in 0..12 {
+        sandbox.at(&format!("2026-03-10T{:02}:00:00Z", 12 + hour));
+        sandbox.run(&["run", "--background"]);
+    }
+    // At noon, one, three and seven: waits of one, two, four hours, then eight.
+    assert_eq!(server.requests().len(), 4 * 5);
+}
+
+/// A service that says when to come back is not asked before, whatever the
+/// work; a person may.
+#[test]
+fn a_service_that_asks_for_patience_gets_it() {
+    let server = ModelServer::saying(vec![
+        status(429, "slow down").with_header("retry-after", "7200"),
+    ]);
+    let mut sandbox = sandbox(Service::Chat, &server.endpoint(), "");
+    for number in 1..=3 {
+        sandbox.session(&session(number, "any"));
+    }
+    sandbox.write(
+        "extensions/ad_hoc/notes/2026-03-10T11-00-00-a.md",
+        "always use tabs\n",
+    );
+    sandbox.run(&["run", "--background"]);
+    let asked = server.requests().len();
+    assert!((1..=2).contains(&asked), "{asked}: two sessions go at once");
+    for minute in ["12:30", "13:15", "13:59"] {
+        sandbox.at(&format!("2026-03-10T{minute}:00Z"));
+        sandbox.session(&session(4, "any"));
+        let run = sandbox.run(&["run", "--background"]);
+        assert_eq!(server.requests().len(), asked, "{minute}");
+        run.prints("the service asked for patience until 2026-03-10T14:00:00");
+        let told =
+            "asked for patience: it is not asked in the background before 2026-03-10T14:00:00";
+        sandbox.run(&["status"]).success().prints(told);
+        let told = "in the background it is tried again from 2026-03-10T14:00:00";
+        sandbox.run(&["sessions"]).success().prints(told);
+    }
+    sandbox.run(&["run"]);
+    let forced = server.requests().len();
+    assert!(asked < forced, "by hand it is asked");
+    sandbox
+        .at("2026-03-10T17:00:00Z")
+        .run(&["run", "--background"]);
+    assert!(forced < server.requests().len());
 }

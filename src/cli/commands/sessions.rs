@@ -6,7 +6,9 @@ use crate::cli::args::SessionsArgs;
 use crate::cli::context::Context;
 use crate::cli::report::{Failure, columns, counted};
 use crate::domain::session::SessionHead;
+use crate::domain::time::Timestamp;
 use crate::extract::select::Reason;
+use crate::ledger::{Job, JobError, JobState};
 use crate::service::survey::{self, Survey, SurveyParts};
 use crate::text::redact;
 use crate::text::terminal;
@@ -25,6 +27,15 @@ struct SessionJson {
     state: &'static str,
     reason: Option<&'static str>,
     reason_text: Option<String>,
+    /// The failure for which passes in the background leave it alone now.
+    failed: Option<FailedJson>,
+}
+
+#[derive(Serialize)]
+struct FailedJson {
+    error: Option<&'static str>,
+    /// `None`: not before the session changes.
+    retry_at: Option<String>,
 }
 
 pub(crate) fn run(context: &Context, args: &SessionsArgs) -> Result<(), Failure> {
@@ -51,12 +62,12 @@ pub(crate) fn print(
         .collect();
     if as_json {
         let sessions: Vec<SessionJson> = (listed.iter())
-            .map(|(head, reason)| session_json(head, *reason))
+            .map(|(head, reason)| session_json(head, *reason, survey.waiting(head, parts.now)))
             .collect();
         return context.printer.json(&sessions);
     }
     let rows: Vec<Vec<String>> = (listed.iter())
-        .map(|(head, reason)| as_row(head, *reason))
+        .map(|(head, reason)| as_row(head, *reason, survey.waiting(head, parts.now)))
         .collect();
     context.printer.raw(&columns(&rows));
     say_rest(context, &survey, listed.len());
@@ -97,9 +108,13 @@ fn say_rest(context: &Context, survey: &Survey, listed: usize) {
     }
 }
 
-fn as_row(head: &SessionHead, reason: Option<&Reason>) -> Vec<String> {
+fn as_row(head: &SessionHead, reason: Option<&Reason>, waiting: Option<&Job>) -> Vec<String> {
     let project = head.project.as_ref().map_or("-", |project| project.name());
-    let state = reason.map_or_else(|| "eligible".to_owned(), ToString::to_string);
+    let state = match (reason, waiting) {
+        (Some(reason), _) => reason.to_string(),
+        (None, None) => "eligible".to_owned(),
+        (None, Some(job)) => waiting_words(job),
+    };
     vec![
         head.thread_id.to_string(),
         head.agent.to_string(),
@@ -107,6 +122,26 @@ fn as_row(head: &SessionHead, reason: Option<&Reason>) -> Vec<String> {
         cell(project),
         redact::redact_str(&state).into_string(),
     ]
+}
+
+/// Who asks by hand gets it tried at once.
+fn waiting_words(job: &Job) -> String {
+    let error = job.last_error.map_or("it failed", JobError::words);
+    match retry_at(job) {
+        Some(at) => {
+            format!("eligible by hand; in the background it is tried again from {at}: {error}")
+        }
+        None => format!(
+            "eligible by hand; in the background it waits for a change, it failed too often: {error}"
+        ),
+    }
+}
+
+fn retry_at(job: &Job) -> Option<Timestamp> {
+    match &job.state {
+        JobState::Waiting { retry_at } => Some(*retry_at),
+        _ => None,
+    }
 }
 
 /// One line of a table: nothing foreign may break or fake a row.
@@ -119,7 +154,7 @@ fn cell(text: &str) -> String {
     }
 }
 
-fn session_json(head: &SessionHead, reason: Option<&Reason>) -> SessionJson {
+fn session_json(head: &SessionHead, reason: Option<&Reason>, waiting: Option<&Job>) -> SessionJson {
     let redacted = |text: &str| redact::redact_str(text).into_string();
     SessionJson {
         thread_id: head.thread_id.to_string(),
@@ -137,5 +172,9 @@ fn session_json(head: &SessionHead, reason: Option<&Reason>) -> SessionJson {
         },
         reason: reason.map(Reason::code),
         reason_text: reason.map(|reason| redacted(&reason.to_string())),
+        failed: waiting.map(|job| FailedJson {
+            error: job.last_error.map(JobError::label),
+            retry_at: retry_at(job).map(|at| at.to_string()),
+        }),
     }
 }

@@ -24,6 +24,10 @@ struct StatusJson {
     unreadable: Vec<String>,
     versions: Vec<VersionJson>,
     spend_today: Vec<SpendJson>,
+    /// Limits of a day that are used up.
+    used_up: Vec<UsedUpJson>,
+    /// Services that asked for patience.
+    holds: Vec<HoldJson>,
     /// That the walls around a model's program are not kept, if so.
     sandbox_notice: Option<&'static str>,
     next: Vec<String>,
@@ -91,6 +95,19 @@ struct SpendJson {
     tokens_out: u64,
 }
 
+#[derive(Serialize)]
+struct UsedUpJson {
+    setting: &'static str,
+    used: u64,
+    most: u64,
+}
+
+#[derive(Serialize)]
+struct HoldJson {
+    model: String,
+    until: String,
+}
+
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> Result<(), Failure> {
     let config = context.config()?;
     let parts = context.survey_parts(&config);
@@ -146,6 +163,17 @@ fn print(context: &Context, status: &Status) {
         printer.line(format!(
             "spent today: {}: {} calls, {} tokens in, {} out",
             spend.model, spend.calls, spend.tokens_in, spend.tokens_out
+        ));
+    }
+    for limit in &status.used_up {
+        printer.line(format!(
+            "used up: `{}`, {} of {} today (UTC): no more calls before tomorrow",
+            limit.setting, limit.used, limit.most
+        ));
+    }
+    for (model, until) in &status.holds {
+        printer.line(format!(
+            "{model} asked for patience: it is not asked in the background before {until}"
         ));
     }
     printer.line("next:");
@@ -356,6 +384,19 @@ fn as_json(context: &Context, config: &Config, status: &Status) -> StatusJson {
                 calls: spend.calls,
                 tokens_in: spend.tokens_in,
                 tokens_out: spend.tokens_out,
+            })
+            .collect(),
+        used_up: (status.used_up.iter())
+            .map(|limit| UsedUpJson {
+                setting: limit.setting,
+                used: limit.used,
+                most: limit.most,
+            })
+            .collect(),
+        holds: (status.holds.iter())
+            .map(|(model, until)| HoldJson {
+                model: model.clone(),
+                until: until.to_string(),
             })
             .collect(),
         sandbox_notice: programs::notice(context, config),

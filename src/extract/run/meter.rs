@@ -38,9 +38,30 @@ impl<'a> SessionMeter<'a> {
         *lock(&self.tokens)
     }
 
+    /// A service that asked for patience, and was asked all the same, answers
+    /// again.
+    pub(super) fn note_answer(&self) {
+        let pass = self.pass;
+        if pass.model.is_free() || pass.budget.is_patient {
+            return;
+        }
+        let name = redact_str(pass.model.name());
+        if let Err(error) = lock(pass.ledger).lift_hold(&name) {
+            // It runs out by itself.
+            tracing::warn!(%error, "a service's wish for patience was not lifted");
+        }
+    }
+
     /// What an error of the back end means; a limit of ours says more itself.
     pub(super) fn outcome(&self, error: ModelError) -> Outcome {
+        let has_asked = 0 < self.tokens().calls;
         match (lock(&self.stopped).take(), error) {
+            // What was paid for was begun: given back as untried, it would be
+            // begun, and paid for, again by every pass.
+            (Some(Stopped::Denied(denial)), _) if has_asked => {
+                let limit = denial.limit();
+                Outcome::Failed(Failure::Model(ModelError::LimitReached { limit }))
+            }
             (Some(Stopped::Denied(denial)), _) => Outcome::NotTried(Halt::Denied(denial)),
             (Some(Stopped::Ledger(error)), _) => Outcome::Failed(Failure::Ledger(error)),
             (None, ModelError::Cancelled) => Outcome::NotTried(Halt::Cancelled),
@@ -61,16 +82,16 @@ impl Meter for SessionMeter<'_> {
         }
         let name = redact_str(pass.model.name());
         let permit = lock(pass.ledger).take_call(&name, pass.budget, pass.clock.now());
-        let stopped = match permit {
+        let (stopped, limit) = match permit {
             Ok(CallPermit::Granted) => {
                 lock(&self.tokens).calls += 1;
                 return Ok(());
             }
-            Ok(CallPermit::Denied(denial)) => Stopped::Denied(denial),
-            Err(error) => Stopped::Ledger(error),
+            Ok(CallPermit::Denied(denial)) => (Stopped::Denied(denial), denial.limit()),
+            Err(error) => (Stopped::Ledger(error), "of calls"),
         };
         *lock(&self.stopped) = Some(stopped);
-        Err(ModelError::LimitReached { limit: "of calls" })
+        Err(ModelError::LimitReached { limit })
     }
 
     fn add_tokens(&self, tokens: Tokens) {

@@ -391,6 +391,24 @@ fn calls_of_a_pass_and_of_a_day_are_hard_limits_and_cost_no_retry() {
 }
 
 #[test]
+fn a_limit_reached_amid_the_asking_is_a_failure_that_waits_and_names_the_setting() {
+    let home = Home::new();
+    home.answers("any", r#"{"text": "{\"rollout_summary\": \"x"}"#);
+    let session = home.session("a", &[human(ASK)]);
+    let mut pass = home.pass(V2);
+    pass.calls_max = Some(1);
+    let told = words(&pass.run_replay(&[&session]));
+    assert!(told[0].starts_with("failed: "), "{told:?}");
+    assert!(told[0].contains("`model.calls_per_pass_max`"), "{told:?}");
+    let job = home.job(V2, "a").unwrap();
+    assert_eq!(job.last_error, Some(JobError::LimitReached));
+    assert!(matches!(job.state, JobState::Waiting { .. }), "{job:?}");
+    let ready = words(&home.pass(V2).run_replay(&[&session]));
+    assert!(ready[0].starts_with("not claimed: RetryLater"), "{ready:?}");
+    assert_eq!(home.requests().len(), 1);
+}
+
+#[test]
 fn what_costs_nothing_is_not_counted() {
     let home = Home::new();
     let session = home.session("a", &[human(ASK), run("cargo test", 0, "ok")]);

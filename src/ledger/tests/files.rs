@@ -34,7 +34,7 @@ fn a_new_ledger_is_private_and_alone() {
         ("busy_timeout", "5000"),
         ("trusted_schema", "0"),
         ("application_id", "1836213622"),
-        ("user_version", "1"),
+        ("user_version", "2"),
     ] {
         assert_eq!(pragma(name), value, "{name}");
     }
@@ -214,7 +214,7 @@ fn a_later_schema_is_refused_politely_and_left_alone() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the ledger `{}` has schema 7, and this version of memrev knows schemas up to 1",
+            "the ledger `{}` has schema 7, and this version of memrev knows schemas up to 2",
             path.display()
         )
     );

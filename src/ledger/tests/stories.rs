@@ -127,6 +127,82 @@ fn cooldown_follows_success_only_and_ends_to_the_second() {
 }
 
 #[test]
+fn nothing_to_do_neither_begins_nor_ends_a_cooldown() {
+    check(
+        "0      watcher consolidate background
+         10     watcher idle 1
+         20     watcher consolidate background
+         30     watcher done 1
+         1h     person  consolidate by-hand
+         1h     person  idle 1
+         1h     jobs
+         2h     person  consolidate by-hand
+         2h     person  release
+         6h+29  watcher consolidate background
+         6h+30  watcher consolidate background",
+        "until 3600
+         ok
+         until 3620
+         ok
+         until 7200
+         ok
+         consolidate done, cools until 21630
+         until 10800
+         ok
+         cooldown until 21630
+         until 25230",
+    );
+}
+
+#[test]
+fn what_a_killed_process_left_is_cleared_up_without_waiting_for_the_cooldown() {
+    check(
+        "0      watcher consolidate background
+         10     watcher done 1
+         3h     person  consolidate by-hand
+         4h-1   watcher consolidate background
+         4h     watcher consolidate background",
+        "until 3600
+         ok
+         until 14400
+         running until 14400
+         until 18000",
+    );
+}
+
+#[test]
+fn a_service_that_asks_for_patience_is_given_it_up_to_a_day() {
+    check(
+        "0      w consolidate background
+         0      w fail-until 5h
+         5h-1   w consolidate background
+         5h     w consolidate background
+         5h     w fail-until 5h+10
+         5h     jobs
+         7h     w consolidate by-hand
+         7h     w fail-until 100h
+         7h     jobs
+         0      w extract a @5
+         0      w fail-until 9h
+         9h-1   w extract a @5
+         9h     w extract a @5",
+        "until 3600
+         ok
+         retry later at 18000
+         until 21600
+         ok
+         consolidate waiting at 25200 model_unavailable
+         until 28800
+         ok
+         consolidate parked at 111600 model_unavailable
+         until 3600
+         ok
+         retry later at 32400
+         until 36000",
+    );
+}
+
+#[test]
 fn the_watcher_ignores_the_cooldown_for_notes_but_not_the_retry_delay() {
     check(
         "0      watcher consolidate background

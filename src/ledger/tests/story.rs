@@ -8,7 +8,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::ledger::{
     ConsolidationClaim, ConsolidationEnd, Demand, ExtractionClaim, ExtractionEnd, Job, JobError,
-    JobState, Lease, Ledger, LedgerError, Pace,
+    JobState, Lease, Ledger, LedgerError, Pace, TakenIn,
 };
 use crate::sys::process::ProcessIdentity;
 
@@ -136,14 +136,22 @@ fn granted(lease: &Lease) -> String {
 
 fn consolidation_end(words: &[&str]) -> ConsolidationEnd {
     match words {
-        ["done", watermark] => ConsolidationEnd::Done {
-            watermark: at(watermark.parse().unwrap()),
-            selected: 1,
-        },
+        ["done", watermark] => ConsolidationEnd::Done(taken_in(watermark)),
+        ["idle", watermark] => ConsolidationEnd::Idle(taken_in(watermark)),
         ["fail"] => ConsolidationEnd::Failed(JobError::LossGuard),
+        ["fail-until", moment] => {
+            ConsolidationEnd::FailedUntil(JobError::ModelUnavailable, at(time(moment)))
+        }
         ["park"] => ConsolidationEnd::Parked(JobError::HeadMoved),
         ["release"] => ConsolidationEnd::Released,
         _ => panic!("unknown verb {words:?}"),
+    }
+}
+
+fn taken_in(watermark: &str) -> TakenIn {
+    TakenIn {
+        watermark: at(watermark.parse().unwrap()),
+        selected: 1,
     }
 }
 
@@ -151,6 +159,9 @@ fn extraction_end(words: &[&str]) -> ExtractionEnd {
     match words {
         ["done"] => ExtractionEnd::Done,
         ["fail"] => ExtractionEnd::Failed(JobError::LossGuard),
+        ["fail-until", moment] => {
+            ExtractionEnd::FailedUntil(JobError::ModelUnavailable, at(time(moment)))
+        }
         ["release"] => ExtractionEnd::Released,
         _ => panic!("unknown verb {words:?}"),
     }

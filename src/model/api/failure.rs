@@ -214,6 +214,14 @@ fn key_words(facts: &Facts<'_>) -> String {
     }
 }
 
+/// What is told when the wait that a service names is longer than an ask
+/// lasts: whoever asks next keeps to it.
+pub(super) fn asks_for_patience(after: Duration) -> ModelError {
+    ModelError::RateLimited {
+        retry_after_seconds: Some(round_up(after)),
+    }
+}
+
 fn round_up(duration: Duration) -> u64 {
     (duration.as_secs()).saturating_add(u64::from(duration.subsec_nanos() != 0))
 }

@@ -279,11 +279,12 @@ impl Protocol for Service {
                 Err(Failure::Again { after, error }) => (after, error),
             };
             failed_tries += 1;
-            if failed_tries == TRIES_MAX {
-                return Err(error);
-            }
             let wait = self.wait(after, failed_tries);
-            if WAIT_MAX < wait || deadline <= self.clock.monotonic() + wait {
+            let is_too_long = WAIT_MAX < wait || deadline <= self.clock.monotonic() + wait;
+            if is_too_long {
+                return Err(after.map_or(error, failure::asks_for_patience));
+            }
+            if failed_tries == TRIES_MAX {
                 return Err(error);
             }
             if !http::wait(wait, ask.meter) {
