@@ -71,6 +71,15 @@ struct ConsolidationJson {
     complaints: Vec<String>,
     left_alone: Vec<String>,
     unmatched_notes: Vec<String>,
+    skipped: Vec<SkippedJson>,
+}
+
+/// A new recap that the baseline consumed without citing it.
+#[derive(Serialize)]
+struct SkippedJson {
+    path: String,
+    thread_id: String,
+    reason: String,
 }
 
 #[derive(Serialize)]
@@ -183,6 +192,13 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
             .unmatched_notes
             .iter()
             .map(ToString::to_string)
+            .collect(),
+        skipped: (report.skipped.iter())
+            .map(|it| SkippedJson {
+                path: it.path.to_string(),
+                thread_id: it.thread_id.to_string(),
+                reason: it.reason.to_string(),
+            })
             .collect(),
     }
 }

@@ -372,6 +372,14 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
     for note in &report.unmatched_notes {
         printer.warn(format!("{note} matches nothing in memory"));
     }
+    match report.skipped.as_slice() {
+        [] => {}
+        [one] => printer.line(format!("{name}: {} was left out: {}", one.path, one.reason)),
+        many => printer.line(format!(
+            "{name}: {} new recaps were left out; the commit says why",
+            many.len()
+        )),
+    }
     print_outcome(printer, name, report);
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::consolidate::absorb::Place;
+use crate::consolidate::coverage::FreshRecap;
 use crate::consolidate::guard::GuardLimits;
 use crate::consolidate::input::{self, Prompt, PromptFacts};
 use crate::consolidate::judge::{self, Fault, FreshNote, JudgeFacts, OutputFile, Outputs, Verdict};
@@ -22,7 +23,7 @@ use crate::domain::path::{FileKind, TreePath};
 use crate::domain::text::Redacted;
 use crate::domain::withheld::Withheld;
 use crate::ledger::{Denial, JobError};
-use crate::model::{ConsolidationRequest, Meter, Model, ModelError, Retired, Tokens, WorkerReport};
+use crate::model::{ConsolidationRequest, Meter, Model, ModelError, Skipped, Tokens, WorkerReport};
 use crate::store::diff::{DiffSide, diff_file};
 use crate::store::message::ChangeKind;
 use crate::store::{NewFile, TreeChange};
@@ -53,6 +54,7 @@ pub(crate) struct Bench<'a> {
     old_recaps: BTreeMap<ThreadId, String>,
     threads: BTreeSet<ThreadId>,
     fresh_threads: BTreeSet<ThreadId>,
+    fresh_recaps: Vec<FreshRecap>,
     fresh_notes: Vec<FreshNote>,
     gone_notes: Vec<String>,
 }
@@ -82,6 +84,7 @@ impl<'a> Bench<'a> {
             old_recaps: survey.old_recaps(),
             threads: survey.threads(),
             fresh_threads: BTreeSet::new(),
+            fresh_recaps: Vec::new(),
             fresh_notes: Vec::new(),
             gone_notes: Vec::new(),
         };
@@ -89,7 +92,12 @@ impl<'a> Bench<'a> {
             let is_gone = input.change == ChangeKind::Deleted;
             match input.path.kind() {
                 FileKind::Recap if !is_gone => {
-                    bench.fresh_threads.extend(input.thread_id.clone());
+                    let Some(thread_id) = input.thread_id.clone() else {
+                        continue;
+                    };
+                    bench.fresh_threads.insert(thread_id.clone());
+                    let path = input.path.clone();
+                    bench.fresh_recaps.push(FreshRecap { path, thread_id });
                 }
                 FileKind::Note if is_gone => bench.gone_notes.push(texts.get(input.blob)?),
                 FileKind::Note => {
@@ -126,7 +134,7 @@ impl<'a> Bench<'a> {
         (self.place.policy.summary_bytes_max).max(own.saturating_add(SUMMARY_FRAME_BYTES))
     }
 
-    pub(crate) fn judge(&self, new: &Outputs, retired: &[Retired]) -> Verdict {
+    pub(crate) fn judge(&self, new: &Outputs, report: &WorkerReport) -> Verdict {
         judge::judge(&JudgeFacts {
             version: self.place.version,
             old: &self.survey.outputs,
@@ -137,7 +145,9 @@ impl<'a> Bench<'a> {
             fresh_threads: &self.fresh_threads,
             fresh_notes: &self.fresh_notes,
             gone_notes: &self.gone_notes,
-            retired,
+            fresh_recaps: &self.fresh_recaps,
+            retired: &report.retired,
+            skipped: &report.skipped,
             withheld: self.withheld,
             person_entries: &self.person_entries,
             earlier: &self.past.earlier,
@@ -232,7 +242,7 @@ pub(crate) fn work(
 ) -> Result<Worked, ConsolidateError> {
     let mut diagnostics: Option<Vec<String>> = None;
     let mut tokens = Tokens::default();
-    let mut retired = Vec::new();
+    let (mut retired, mut skipped) = (Vec::new(), Vec::<Skipped>::new());
     for call_number in 1..=CALLS_MAX {
         let mut report = match call(shop, diagnostics.as_deref(), office) {
             WorkerEnd::Reported(report) => report,
@@ -251,6 +261,8 @@ pub(crate) fn work(
         tokens = tokens.plus(report.tokens);
         retired.append(&mut report.retired);
         report.retired.clone_from(&retired);
+        skipped.append(&mut report.skipped);
+        report.skipped.clone_from(&skipped);
         let attempt = look(shop, report, tokens)?;
         let may_mend = !attempt.verdict.faults.iter().any(Fault::parks);
         if attempt.verdict.is_accepted() || call_number == CALLS_MAX || !may_mend {
@@ -294,7 +306,7 @@ fn look(
     if !report.finished {
         faults.insert(0, Fault::NotFinished);
     }
-    let mut verdict = bench.judge(&outputs, &report.retired);
+    let mut verdict = bench.judge(&outputs, &report);
     faults.append(&mut verdict.faults);
     verdict.faults = faults;
     Ok(Attempt {

@@ -9,9 +9,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::consolidate::Complaint;
+use crate::consolidate::coverage::{self, FreshRecap, LeftOutRecap};
 use crate::consolidate::edits::kind_in;
-use crate::consolidate::guard::{self, GuardFacts, GuardFault, GuardLimits, Loss, LossCount};
+pub(crate) use crate::consolidate::fault::Fault;
+use crate::consolidate::guard::{self, GuardFacts, GuardLimits, Loss, LossCount};
 use crate::consolidate::plan::Plan;
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
@@ -20,9 +21,8 @@ use crate::domain::note::{Note, NoteKind};
 use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
-use crate::ledger::JobError;
-use crate::model::Retired;
 use crate::model::offline::consolidate::asks::Asking;
+use crate::model::{Retired, Skipped};
 use crate::store::Store;
 use crate::text::entries;
 use crate::text::redact;
@@ -53,186 +53,6 @@ pub(crate) struct OutputFile {
 
 /// The output files of a tree.
 pub(crate) type Outputs = BTreeMap<TreePath, OutputFile>;
-
-/// One thing that speaks against a result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fault {
-    /// It changed, made or removed a file that is not its own.
-    NotAllowed {
-        path: String,
-        what: &'static str,
-    },
-    Symlink {
-        path: String,
-    },
-    TooLarge {
-        path: String,
-        bytes: u64,
-    },
-    NotUtf8 {
-        path: TreePath,
-    },
-    Secret {
-        path: TreePath,
-        line_number: usize,
-    },
-    /// A person committed one, and their lines stay.
-    SecretCommitted {
-        path: TreePath,
-        line_number: usize,
-    },
-    /// An error of the validator.
-    Invalid {
-        code: &'static str,
-        path: TreePath,
-        line_number: usize,
-        message: String,
-    },
-    Withheld {
-        path: TreePath,
-        line_number: u32,
-    },
-    /// An entry of the person's is gone or reworded, and no note asks for it.
-    PersonOverruled {
-        path: TreePath,
-        text: String,
-    },
-    Guard(GuardFault),
-    /// It ended without an explicit finish.
-    NotFinished,
-    /// The person has a version there that cannot be committed, and it must
-    /// not be overwritten.
-    InTheWay {
-        path: TreePath,
-        why: String,
-    },
-    /// Merging with what the person did meanwhile met the same lines.
-    Conflict {
-        path: TreePath,
-    },
-}
-
-impl Fault {
-    pub(crate) const fn code(&self) -> &'static str {
-        match self {
-            Self::NotAllowed { .. } => "not-allowed",
-            Self::Symlink { .. } => "symlink",
-            Self::TooLarge { .. } => "too-large",
-            Self::NotUtf8 { .. } => "not-utf8",
-            Self::Secret { .. } | Self::SecretCommitted { .. } => "secret",
-            Self::Invalid { code, .. } => code,
-            Self::Withheld { .. } => "withheld",
-            Self::PersonOverruled { .. } => "person",
-            Self::Guard(_) => "loss",
-            Self::NotFinished => "not-finished",
-            Self::InTheWay { .. } => "in-the-way",
-            Self::Conflict { .. } => "conflict",
-        }
-    }
-
-    /// For people and for a worker that may mend it. Never the text of a
-    /// secret or of something withheld.
-    pub(crate) fn words(&self) -> String {
-        match self {
-            Self::NotAllowed { path, what } => {
-                format!("`{path}` was {what}; only the memory files may change")
-            }
-            Self::Symlink { path } => format!("`{path}` is a symbolic link"),
-            Self::TooLarge { path, bytes } => format!("`{path}` has {bytes} bytes"),
-            Self::NotUtf8 { path } => format!("`{path}` is not UTF-8 text"),
-            Self::Secret { path, line_number } => {
-                format!("`{path}` line {line_number} holds what looks like a secret")
-            }
-            Self::SecretCommitted { path, line_number } => format!(
-                "mend `{path}` first: line {line_number} holds what looks like a secret, committed by hand; nothing is published until it is gone"
-            ),
-            Self::Invalid {
-                path,
-                line_number,
-                message,
-                ..
-            } => format!("`{path}` line {line_number}: {message}"),
-            Self::Withheld { path, line_number } => {
-                format!("`{path}` line {line_number} brings back something that is withheld")
-            }
-            Self::PersonOverruled { path, text } => {
-                format!("the person's own entry in `{path}` has to stay as it is: {text}")
-            }
-            Self::Guard(fault) => guard_words(fault),
-            Self::NotFinished => "the worker did not end with an explicit finish".to_owned(),
-            Self::InTheWay { path, why } => format!(
-                "mend `{path}` first: it cannot be committed, {why}; it is yours and never overwritten"
-            ),
-            Self::Conflict { path } => {
-                format!("the person changed the same lines of `{path}` meanwhile")
-            }
-        }
-    }
-
-    /// What the ledger is told.
-    pub(crate) const fn job_error(&self) -> JobError {
-        match self {
-            Self::NotAllowed { .. } | Self::Symlink { .. } => JobError::ResultNotAllowed,
-            Self::TooLarge { .. } | Self::NotUtf8 { .. } | Self::Invalid { .. } => {
-                JobError::ResultInvalid
-            }
-            Self::Secret { .. } => JobError::ResultHoldsSecret,
-            Self::Withheld { .. } => JobError::ResultHoldsWithheld,
-            Self::SecretCommitted { .. } | Self::InTheWay { .. } => JobError::NeedsMending,
-            Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
-            Self::Guard(_) => JobError::LossGuard,
-            Self::NotFinished => JobError::WorkerUnfinished,
-        }
-    }
-
-    /// The attempt must not be kept as files, only what was said about it.
-    pub(crate) const fn bars_keeping(&self) -> bool {
-        matches!(
-            self,
-            Self::Symlink { .. }
-                | Self::TooLarge { .. }
-                | Self::Secret { .. }
-                | Self::SecretCommitted { .. }
-                | Self::Withheld { .. }
-        )
-    }
-
-    /// A person's word settles it; trying again would not.
-    pub(crate) const fn parks(&self) -> bool {
-        matches!(
-            self,
-            Self::Conflict { .. } | Self::Guard(GuardFault::TooManyOverTime { .. })
-        )
-    }
-
-    pub(crate) fn complaint(&self) -> Complaint {
-        Complaint {
-            code: self.code(),
-            words: redact::redact_str(&self.words()),
-        }
-    }
-}
-
-fn guard_words(fault: &GuardFault) -> String {
-    match fault {
-        GuardFault::NothingLeft => "no entry is left although there are inputs".to_owned(),
-        GuardFault::TooManyUnexplained {
-            unexplained,
-            entries,
-        } => format!("{unexplained} of {entries} entries would go without a reason"),
-        GuardFault::TooManyRetired {
-            retired,
-            retired_max,
-        } => format!("{retired} entries would be retired, {retired_max} are allowed"),
-        GuardFault::TooManyOverTime {
-            unexplained,
-            entries,
-            baselines,
-        } => format!(
-            "{unexplained} of {entries} entries would have gone without a reason over {baselines} baselines"
-        ),
-    }
-}
 
 /// The outputs in staging, and what was touched that is not the worker's.
 ///
@@ -358,7 +178,11 @@ pub(crate) struct JudgeFacts<'a> {
     pub(crate) fresh_threads: &'a BTreeSet<ThreadId>,
     pub(crate) fresh_notes: &'a [FreshNote],
     pub(crate) gone_notes: &'a [String],
+    /// Recaps that are new or changed in this pass.
+    pub(crate) fresh_recaps: &'a [FreshRecap],
     pub(crate) retired: &'a [Retired],
+    /// New recaps that the worker found nothing in.
+    pub(crate) skipped: &'a [Skipped],
     pub(crate) withheld: &'a [Withheld],
     /// Entries of the head that the person wrote.
     pub(crate) person_entries: &'a [Entry],
@@ -374,6 +198,8 @@ pub(crate) struct Verdict {
     /// Nothing in it means accepted.
     pub(crate) faults: Vec<Fault>,
     pub(crate) losses: Vec<Loss>,
+    /// New recaps that nothing cites, each with the worker's reason.
+    pub(crate) left_out: Vec<LeftOutRecap>,
     pub(crate) entries_before: usize,
     pub(crate) entries_after: usize,
 }
@@ -401,12 +227,14 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         // would take minutes.
         return Verdict {
             faults,
-            losses: Vec::new(),
             entries_before: old.len(),
             entries_after: new.len(),
+            ..Verdict::default()
         };
     }
     faults.extend(overruled(&new, facts));
+    let accounted = coverage::account(facts.version, &new, facts.fresh_recaps, facts.skipped);
+    faults.extend(accounted.unnamed);
 
     let retired = retired(facts);
     let losses = guard::losses(&GuardFacts {
@@ -434,6 +262,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
     Verdict {
         faults,
         losses,
+        left_out: accounted.left_out,
         entries_before: old.len(),
         entries_after: new.len(),
     }

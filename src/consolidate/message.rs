@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use crate::consolidate::coverage::LeftOutRecap;
 use crate::consolidate::guard::{Loss, LossCount, Reason};
 use crate::consolidate::{Complaint, OutputChange};
 use crate::domain::id::{ObjectId, RunId};
@@ -20,6 +21,8 @@ const SUBJECT_CHARS_MAX: usize = 100;
 const WORDS_BYTES_MAX: usize = 4_000;
 /// Most losses that are listed one by one.
 const LOSSES_LISTED_MAX: usize = 50;
+/// Most recaps that are listed one by one.
+const LEFT_OUT_LISTED_MAX: usize = 50;
 /// Begins the line that [`loss_count`] reads back.
 const ENTRIES_LINE: &str = "Entries: ";
 
@@ -33,6 +36,8 @@ pub(crate) struct BaselineFacts<'a> {
     pub(crate) entries_before: usize,
     pub(crate) entries_after: usize,
     pub(crate) losses: &'a [Loss],
+    /// New recaps that nothing cites, with the worker's reasons.
+    pub(crate) left_out: &'a [LeftOutRecap],
     /// The worker's own words: a claim, kept apart.
     pub(crate) words: &'a str,
     /// The template it was asked by, if it read one.
@@ -172,6 +177,7 @@ fn body(facts: &BaselineFacts<'_>) -> String {
         unexplained(facts.losses)
     );
     text.push_str(&losses_in_words(facts.losses));
+    text.push_str(&left_out_in_words(facts.left_out));
     text.trim_end().to_owned()
 }
 
@@ -192,6 +198,21 @@ fn losses_in_words(losses: &[Loss]) -> String {
     }
     if losses.len() > LOSSES_LISTED_MAX {
         let _ = writeln!(text, "- and {} more", losses.len() - LOSSES_LISTED_MAX);
+    }
+    text
+}
+
+fn left_out_in_words(left_out: &[LeftOutRecap]) -> String {
+    let mut text = String::new();
+    if left_out.is_empty() {
+        return text;
+    }
+    text.push_str("\nSkipped, by the worker's word:\n");
+    for it in left_out.iter().take(LEFT_OUT_LISTED_MAX) {
+        let _ = writeln!(text, "- {}: {}", it.path, it.reason);
+    }
+    if LEFT_OUT_LISTED_MAX < left_out.len() {
+        let _ = writeln!(text, "- and {} more", left_out.len() - LEFT_OUT_LISTED_MAX);
     }
     text
 }

@@ -38,6 +38,7 @@ use crate::sys::home::Home;
 use crate::sys::ids::Ids;
 use crate::sys::lock::LockError;
 
+use self::coverage::LeftOutRecap;
 use self::edits::LeftAlone;
 use self::guard::GuardLimits;
 use self::lost::LostInput;
@@ -47,7 +48,9 @@ pub(crate) mod absorb;
 mod attempt;
 pub(crate) mod beside;
 mod books;
+mod coverage;
 pub(crate) mod edits;
+mod fault;
 pub(crate) mod guard;
 pub(crate) mod hands;
 mod idle;
@@ -226,6 +229,8 @@ pub(crate) struct ConsolidateReport {
     pub(crate) attempt: Option<ObjectId>,
     /// Notes that asked for a change of something that is not there.
     pub(crate) unmatched_notes: Vec<TreePath>,
+    /// New recaps that the baseline consumed without citing them.
+    pub(crate) skipped: Vec<LeftOutRecap>,
     pub(crate) tokens: Tokens,
 }
 
@@ -247,6 +252,7 @@ impl ConsolidateReport {
             complaints: Vec::new(),
             attempt: None,
             unmatched_notes: Vec::new(),
+            skipped: Vec::new(),
             tokens: Tokens::default(),
         }
     }

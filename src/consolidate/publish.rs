@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench};
+use crate::consolidate::coverage::LeftOutRecap;
 use crate::consolidate::edits::{self, LeftAlone, kind_in};
 use crate::consolidate::guard;
 use crate::consolidate::judge::{self, Fault, OutputFile, Outputs, Verdict};
@@ -72,6 +73,7 @@ pub(crate) enum Printed {
         published: Published,
         absorbed: Vec<Absorbed>,
         outputs: Outputs,
+        left_out: Vec<LeftOutRecap>,
     },
     /// The store moved in a way that the attempt must not survive.
     Refused {
@@ -138,11 +140,11 @@ pub(crate) fn publish(
         match store.publish(&lock, &publication, now) {
             Ok(published) => {
                 stop::point("consolidate.published");
-                let outputs = ready.outputs;
                 return Ok(Printed::Published {
                     published,
                     absorbed,
-                    outputs,
+                    outputs: ready.outputs,
+                    left_out: ready.verdict.left_out,
                 });
             }
             Err(StoreError::Moved { .. } | StoreError::WorkTreeChanged { .. }) => {}
@@ -305,7 +307,7 @@ fn rejudge(
             }),
         });
     }
-    let verdict = bench.judge(&outputs, &attempt.report.retired);
+    let verdict = bench.judge(&outputs, &attempt.report);
     match verdict.faults.first() {
         Some(fault) => Ok(Err((fault.job_error(), verdict.faults))),
         None => Ok(Ok(Ready {
@@ -379,6 +381,7 @@ fn word(press: &Press<'_>, attempt: &Attempt, ready: &Ready) -> CommitMessage {
         entries_before: ready.verdict.entries_before,
         entries_after: ready.verdict.entries_after,
         losses: &ready.verdict.losses,
+        left_out: &ready.verdict.left_out,
         words: attempt.report.words.as_str(),
         prompt: attempt.prompt.as_ref(),
         tokens: attempt.tokens,

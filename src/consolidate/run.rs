@@ -507,11 +507,13 @@ fn publish_and_tell(
             published,
             absorbed,
             outputs,
+            left_out,
         } => {
             for it in absorbed {
                 tell(report, it);
             }
             report.complaints.clear();
+            report.skipped = left_out;
             report.outputs = attempt::output_changes(&press.survey.outputs, &outputs);
             Ok(Ended {
                 outcome: Outcome::Done {

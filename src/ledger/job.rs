@@ -239,6 +239,8 @@ job_errors! {
     ResultHoldsSecret = "result_holds_secret", "the result held a secret";
     /// Something withheld came back.
     ResultHoldsWithheld = "result_holds_withheld", "the result held something that is withheld";
+    /// A new recap, or an order of a note, was passed over.
+    InputsPassedOver = "inputs_passed_over", "the result passed over new inputs";
     /// Too much was lost without a reason.
     LossGuard = "loss_guard", "the result lost too much";
     /// A person's entries or edits would have been changed.

@@ -7,9 +7,10 @@
 use minijinja::{Environment, context};
 use serde::Deserialize;
 
+use crate::domain::id::ThreadId;
 use crate::domain::path::TreePath;
 use crate::domain::text::{Raw, Redacted};
-use crate::model::{Retired, WorkerReport};
+use crate::model::{Retired, Skipped, WorkerReport};
 use crate::text::redact::redact_str;
 use crate::text::truncate::middle_bytes;
 
@@ -23,6 +24,8 @@ pub(crate) const SCHEMA: &str = include_str!("../../schemas/worker-report.json")
 
 /// Most entries of each list that are looked at; the loss guard allows fewer.
 const LISTED_MAX: usize = 500;
+/// Most recaps that are skipped: as many as one pass can hand over.
+const SKIPPED_MAX: usize = 4_096;
 /// Longest entry or reason, in bytes.
 const ENTRY_BYTES_MAX: usize = 8 * 1024;
 /// Most of a worker's own words that are kept, in bytes.
@@ -40,6 +43,8 @@ pub(super) struct Finish {
     #[serde(default)]
     retired: Vec<RetiredWords>,
     #[serde(default)]
+    skipped: Vec<SkippedWords>,
+    #[serde(default)]
     forgotten: Vec<String>,
     #[serde(default)]
     unmatched_notes: Vec<String>,
@@ -50,6 +55,23 @@ pub(super) struct Finish {
 struct RetiredWords {
     entry: String,
     reason: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SkippedWords {
+    thread_id: String,
+    reason: String,
+}
+
+impl SkippedWords {
+    /// `None` when that is no thread id.
+    pub(super) fn into_skipped(self) -> Option<Skipped> {
+        Some(Skipped {
+            thread_id: ThreadId::parse(self.thread_id.trim())?,
+            reason: middle_bytes(&self.reason, ENTRY_BYTES_MAX),
+        })
+    }
 }
 
 impl Finish {
@@ -70,6 +92,7 @@ impl Finish {
     pub(super) fn into_report(self, is_finished: bool) -> WorkerReport {
         let cut = |text: String| middle_bytes(&text, ENTRY_BYTES_MAX);
         let retired = self.retired.into_iter().take(LISTED_MAX);
+        let skipped = self.skipped.into_iter().take(SKIPPED_MAX);
         let forgotten = self.forgotten.into_iter().take(LISTED_MAX);
         let notes = self.unmatched_notes.iter().take(LISTED_MAX);
         WorkerReport {
@@ -82,6 +105,7 @@ impl Finish {
                     reason: cut(one.reason),
                 })
                 .collect(),
+            skipped: skipped.filter_map(SkippedWords::into_skipped).collect(),
             forgotten: forgotten.map(cut).collect(),
             unmatched_notes: notes.filter_map(|path| TreePath::parse(path)).collect(),
             ..WorkerReport::default()
@@ -138,10 +162,12 @@ mod tests {
     #[test]
     fn lists_become_what_the_judge_takes() {
         let said = r#"{"finished": true, "report": " moved ports ", "retired": [{"entry": "a", "reason": "old"}],
+            "skipped": [{"thread_id": "a1", "reason": "small talk"}, {"thread_id": "../x", "reason": "no id"}],
             "forgotten": ["b"], "unmatched_notes": ["extensions/ad_hoc/notes/x.md", "../etc/passwd"]}"#;
         let report = Finish::parse(&Raw::new(said)).unwrap().into_report(true);
         assert_eq!(report.words.as_str(), "moved ports");
         assert_eq!((report.retired.len(), report.forgotten.len()), (1, 1));
         assert_eq!(report.unmatched_notes.len(), 1);
+        assert_eq!(report.skipped.len(), 1);
     }
 }

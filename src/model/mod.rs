@@ -243,6 +243,8 @@ pub(crate) struct WorkerReport {
     /// Its own words, for the commit message.
     pub(crate) words: Redacted,
     pub(crate) retired: Vec<Retired>,
+    /// New recaps in which it found nothing worth keeping.
+    pub(crate) skipped: Vec<Skipped>,
     /// Notes that asked for a change of something that is not there.
     pub(crate) unmatched_notes: Vec<TreePath>,
     /// Text of entries that a forget note removed: to be withheld.
@@ -254,6 +256,13 @@ pub(crate) struct WorkerReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Retired {
     pub(crate) entry: String,
+    pub(crate) reason: String,
+}
+
+/// A new recap that the worker left out on purpose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Skipped {
+    pub(crate) thread_id: ThreadId,
     pub(crate) reason: String,
 }
 

@@ -30,7 +30,7 @@
 //!            {"replace": "MEMORY.md", "old": "…", "text": "…"}, {"delete": "skills/a/SKILL.md"},
 //!            {"move": "a.md", "to": "b.md"}, {"symlink": "MEMORY.md", "to": "/etc/hostname"}],
 //!  "finish": true, "words": "…", "retired": [{"entry": "…", "reason": "…"}],
-//!  "unmatched_notes": ["…"], "forgotten": ["…"]}
+//!  "skipped": [{"thread_id": "…", "reason": "…"}], "unmatched_notes": ["…"], "forgotten": ["…"]}
 //! ```
 //!
 //! Both may have `"stop": "name"`, which reaches the stop point
@@ -51,6 +51,7 @@ use crate::domain::item::Trust;
 use crate::domain::path::TreePath;
 use crate::domain::session::Agent;
 use crate::domain::text::{Raw, Redacted};
+use crate::model::finish::SkippedWords;
 use crate::model::offline::Offline;
 use crate::model::{
     ConsolidationRequest, ExtractionRequest, Model, ModelError, Reply, Retired, Tokens,
@@ -263,6 +264,8 @@ impl Model for Replay {
                 entry: retired.entry,
                 reason: retired.reason,
             }));
+        let skipped = answer.skipped.into_iter();
+        (report.skipped).extend(skipped.filter_map(SkippedWords::into_skipped));
         let notes = answer
             .unmatched_notes
             .iter()
@@ -335,6 +338,8 @@ struct ConsolidationAnswer {
     words: Option<String>,
     #[serde(default)]
     retired: Vec<RetiredAnswer>,
+    #[serde(default)]
+    skipped: Vec<SkippedWords>,
     #[serde(default)]
     unmatched_notes: Vec<String>,
     #[serde(default)]

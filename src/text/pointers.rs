@@ -5,6 +5,7 @@
 //! have. A thread id inside a path is no reference, and a word without any digit
 //! (`thread_id: String`) is no thread id.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::domain::id::ThreadId;
@@ -31,6 +32,67 @@ pub(crate) fn find(text: &str) -> Vec<Pointer> {
     let mut pointers: Vec<Pointer> = (threads(text).into_iter()).chain(recaps(text)).collect();
     pointers.sort_by_key(|pointer| pointer.bytes.start);
     pointers
+}
+
+/// The transcript that a line of a memory file names beside a recap.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NamedRollout<'a> {
+    /// Of the value in the line.
+    pub(crate) bytes: Range<usize>,
+    /// What the recap says.
+    pub(crate) actual: &'a str,
+    pub(crate) is_right: bool,
+}
+
+/// The `rollout_path=` of a line that cites one recap, or one session.
+/// `rollouts` has what recaps say, by file name and by thread id.
+///
+/// A path may hold anything, so the right one is known by what it is; any other
+/// is taken to end where the next field or the bracket does.
+pub(crate) fn rollout_of<'a>(
+    line: &str,
+    rollouts: &'a BTreeMap<String, String>,
+) -> Option<NamedRollout<'a>> {
+    const KEY: &str = "rollout_path=";
+    let start = line.find(KEY)? + KEY.len();
+    let start = start + usize::from(line[start..].starts_with('`'));
+    let mut cited = find(line).into_iter().filter_map(|pointer| {
+        let name = match pointer.target {
+            Target::Recap(name) => name,
+            Target::Thread(id) => id.to_string(),
+        };
+        rollouts.get(&name)
+    });
+    let actual = cited.next()?;
+    if cited.any(|other| other != actual) {
+        return None;
+    }
+    let value = line[start..].trim_end();
+    let ends = ["`", ", ", ")", ";"].iter();
+    let end = ends.filter_map(|end| value.find(end)).min();
+    Some(NamedRollout {
+        bytes: start..start + end.unwrap_or(value.len()),
+        actual,
+        is_right: begins_with_path(value, actual),
+    })
+}
+
+/// Whether `value` begins with this path and goes on with something else. The
+/// backslashes that make a name plain do not count, nor what was cut off a
+/// very long one.
+fn begins_with_path(value: &str, path: &str) -> bool {
+    const CUT_BYTES_MIN: usize = 200;
+    let plain = |text: &str| -> String {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        words.join(" ").replace('\\', "")
+    };
+    let (value, path) = (plain(value), plain(path));
+    let ends_here = |rest: &str| rest.is_empty() || rest.starts_with(['`', ',', ')', ';', ' ']);
+    let is_cut = || {
+        let kept = value.split('…').next().unwrap_or_default();
+        kept.len() < value.len() && CUT_BYTES_MIN <= kept.len() && path.starts_with(kept)
+    };
+    value.strip_prefix(path.as_str()).is_some_and(ends_here) || is_cut()
 }
 
 fn threads(text: &str) -> Vec<Pointer> {
@@ -100,7 +162,9 @@ fn is_recap_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use std::collections::BTreeMap;
+
+    use super::{find, rollout_of};
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
@@ -133,6 +197,50 @@ mod tests {
             "见：rollout_summaries/b.md，其余",
             &["rollout_summaries/b.md"],
         );
+    }
+
+    #[test]
+    fn a_transcript_is_held_against_that_of_the_one_recap_of_the_line() {
+        let known = |name: &str, path: &str| (name.to_owned(), path.to_owned());
+        let rollouts = BTreeMap::from([
+            known("a1", "/s/a (1), b.jsonl"),
+            known("rollout.md", "/s/a (1), b.jsonl"),
+            known("b2", "/s/c.jsonl"),
+        ]);
+        for (line, expected) in [
+            (
+                "- r (rollout_path=/s/a (1), b.jsonl, thread_id=a1)",
+                Some(true),
+            ),
+            (
+                "- r (rollout_path=`/s/a (1), b.jsonl`, thread_id=a1)",
+                Some(true),
+            ),
+            (
+                "- rollout_summaries/rollout.md (rollout_path=/nope)",
+                Some(false),
+            ),
+            (
+                "- r (rollout_path=/s/a (1),  b\\.jsonl, thread_id=a1)",
+                Some(true),
+            ),
+            ("- r (rollout_path=/nope, thread_id=a1)", Some(false)),
+            (
+                "- r (rollout_path=/s/c.jsonl.old, thread_id=b2)",
+                Some(false),
+            ),
+            ("- r (rollout_path=, thread_id=b2)", Some(false)),
+            ("- two: thread_id=a1, thread_id=b2, rollout_path=/x", None),
+            ("- unknown: thread_id=c3, rollout_path=/x", None),
+            ("- r (thread_id=a1)", None),
+        ] {
+            let named = rollout_of(line, &rollouts);
+            assert_eq!(named.map(|it| it.is_right), expected, "{line}");
+        }
+        let line = "- r (rollout_path=/nope, thread_id=b2)";
+        let named = rollout_of(line, &rollouts).unwrap();
+        assert_eq!(&line[named.bytes], "/nope");
+        assert_eq!(named.actual, "/s/c.jsonl");
     }
 
     #[test]

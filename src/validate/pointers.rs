@@ -13,6 +13,8 @@ use crate::text::recap;
 
 /// Which recaps are there, by file name, with the sessions they are about.
 struct Known<'a> {
+    /// What a recap says of its transcript, by file name and by session.
+    rollouts: BTreeMap<String, String>,
     threads_by_recap: BTreeMap<&'a str, Option<ThreadId>>,
     threads: BTreeSet<ThreadId>,
 }
@@ -26,6 +28,7 @@ pub(super) fn check(tree: &Tree<'_>, found: &mut Diagnostics) {
         }
         let document = document::parse(text, entries::markdown_start(path, text));
         check_targets(path, text, &document, &known, found);
+        check_rollouts(path, text, &document, &known, found);
         check_links(tree, path, text, &document, found);
         if matches!(path.kind(), FileKind::Summary | FileKind::Handbook) {
             check_pairs(path, text, &known, found);
@@ -44,8 +47,46 @@ fn known<'a>(tree: &Tree<'a>) -> Known<'a> {
         })
         .collect();
     Known {
+        rollouts: rollouts(tree),
         threads: threads_by_recap.values().flatten().cloned().collect(),
         threads_by_recap,
+    }
+}
+
+fn rollouts(tree: &Tree<'_>) -> BTreeMap<String, String> {
+    let mut rollouts = BTreeMap::new();
+    for (path, text) in tree.of_kind(FileKind::Recap) {
+        let Ok((fields, _)) = recap::read_fields(text) else {
+            continue;
+        };
+        if let Some(rollout) = fields.text("rollout_path") {
+            rollouts.insert(path.name().to_owned(), rollout.to_owned());
+            let thread_id = fields.text("thread_id");
+            rollouts.extend(thread_id.map(|id| (id.to_owned(), rollout.to_owned())));
+        }
+    }
+    rollouts
+}
+
+/// A line that cites one recap and names a transcript names the recap's.
+fn check_rollouts(
+    path: &TreePath,
+    text: &str,
+    document: &Document,
+    known: &Known<'_>,
+    found: &mut Diagnostics,
+) {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let line_start = start;
+        start += line.len();
+        let Some(named) = pointers::rollout_of(line, &known.rollouts) else {
+            continue;
+        };
+        let bytes = line_start + named.bytes.start..line_start + named.bytes.end;
+        if !named.is_right && !document.is_in_code(bytes.start) {
+            found.add_other_rollout(Place::at(path, text, bytes));
+        }
     }
 }
 
@@ -141,5 +182,11 @@ impl Diagnostics {
             quote(recap)
         );
         self.add("P004", place, &message, None);
+    }
+
+    fn add_other_rollout(&mut self, place: Place<'_>) {
+        let message = "the recap names another transcript as its `rollout_path`";
+        let hint = Some("copy the path from the recap's header");
+        self.add("P005", place, message, hint);
     }
 }

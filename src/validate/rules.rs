@@ -84,6 +84,7 @@ pub(crate) const RULES: &[Rule] = &[
         "P004",
         "a recap and a thread id that do not belong together",
     ),
+    error("P005", "a transcript that is not the recap's"),
     error("R001", "a recap whose header cannot be read"),
     error("R002", "a recap without a required field"),
     error("R003", "a recap with a field that cannot be read"),

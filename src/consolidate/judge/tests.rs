@@ -197,6 +197,8 @@ fn faults(new: &str, case: &Case) -> Vec<Fault> {
         threads: &BTreeSet::new(),
         fresh_threads: &BTreeSet::new(),
         fresh_notes: &case.notes,
+        fresh_recaps: &[],
+        skipped: &[],
         gone_notes: &[],
         retired: &[],
         withheld: &case.withheld,

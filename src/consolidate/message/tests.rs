@@ -108,6 +108,7 @@ fn message(inputs: &[Input], outputs: &[OutputChange], losses: &[Loss], words: &
         entries_before: 40,
         entries_after: 41,
         losses,
+        left_out: &[],
         words,
         tokens: Tokens::default(),
     });

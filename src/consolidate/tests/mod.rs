@@ -8,6 +8,7 @@
 
 mod crash;
 mod history;
+mod lazy;
 mod offline;
 mod refusals;
 mod support;

@@ -8,6 +8,7 @@
 //!
 //! Staging is private and thrown away after a crash, so nothing is flushed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -25,12 +26,19 @@ use crate::model::offline::consolidate::{
     ResourceInput, consolidate,
 };
 use crate::model::offline::raw_memories;
-use crate::model::{ChangedInput, ConsolidationRequest, ModelError, Retired, Tokens, WorkerReport};
+use crate::model::{
+    ChangedInput, ConsolidationRequest, ModelError, Retired, Skipped, Tokens, WorkerReport,
+};
 use crate::sys::fs::{self, EntryType, FsError};
+use crate::text::pointers::{self, Target};
 use crate::text::{note, recap, redact};
 
 /// How many folders deep resources are looked for.
 const RESOURCE_DEPTH_MAX: u32 = 8;
+
+/// Why the rules leave a new recap out of the handbook or the summary.
+const NO_TASK: &str = "no task of it may stand in the handbook: withheld, or taken out before";
+const NO_ROOM: &str = "no room in the summary, or what it says is withheld";
 
 /// A line of an extension's instructions that vouches for its resources.
 const OWN_TRUST: &str = "trust: own";
@@ -48,6 +56,7 @@ pub(crate) fn work(request: &ConsolidationRequest<'_>) -> Result<WorkerReport, M
         return Err(ModelError::Cancelled);
     }
     write(request.staging, &inputs, &output).map_err(ModelError::Files)?;
+    let skipped = skipped(&inputs, &output);
     let retired = output.retired.into_iter().map(|entry| Retired {
         entry: entry.text.into_string(),
         reason: entry.reason.label().to_owned(),
@@ -58,10 +67,36 @@ pub(crate) fn work(request: &ConsolidationRequest<'_>) -> Result<WorkerReport, M
         has_read_prompt: false,
         words: output.words,
         retired: retired.collect(),
+        skipped,
         unmatched_notes: output.unmatched_notes,
         forgotten: forgotten.map(Redacted::into_string).collect(),
         tokens: Tokens::default(),
     })
+}
+
+/// New and changed recaps that the file which leads to recaps does not cite.
+fn skipped(inputs: &OfflineInputs, output: &OfflineOutput) -> Vec<Skipped> {
+    let (text, reason) = match &output.handbook {
+        Some(handbook) => (handbook, NO_TASK),
+        None => (&output.summary, NO_ROOM),
+    };
+    let mut cited = BTreeSet::new();
+    for pointer in pointers::find(text.as_str()) {
+        cited.insert(match pointer.target {
+            Target::Recap(name) => name,
+            Target::Thread(thread_id) => thread_id.to_string(),
+        });
+    }
+    let is_left_out = |one: &&RecapInput| {
+        let thread_id = one.recap.header.thread_id.as_str();
+        one.before != Before::Same && !cited.contains(one.path.name()) && !cited.contains(thread_id)
+    };
+    (inputs.recaps.iter().filter(is_left_out))
+        .map(|one| Skipped {
+            thread_id: one.recap.header.thread_id.clone(),
+            reason: reason.to_owned(),
+        })
+        .collect()
 }
 
 /// Files that say what they said before are left alone.

@@ -72,7 +72,7 @@ pub(super) const ALL: &[ToolSpec] = &[
     ToolSpec {
         name: "finish",
         description: "End the work. The memory files are as they should be.",
-        parameters: r#"{"type":"object","properties":{"report":{"type":"string","description":"A few plain sentences for the commit message."},"forgotten":{"type":"array","items":{"type":"string"},"description":"Entries that went because a note asks to forget them, each as it stood."},"unmatched_notes":{"type":"array","items":{"type":"string"},"description":"Paths of notes that ask to correct or forget something that is not there."}},"required":["report","forgotten","unmatched_notes"],"additionalProperties":false}"#,
+        parameters: r#"{"type":"object","properties":{"report":{"type":"string","description":"A few plain sentences for the commit message."},"skipped":{"type":"array","items":{"type":"object","properties":{"thread_id":{"type":"string"},"reason":{"type":"string","description":"One sentence."}},"required":["thread_id","reason"],"additionalProperties":false},"description":"New recaps with nothing worth keeping, each with the reason."},"forgotten":{"type":"array","items":{"type":"string"},"description":"Entries that went because a note asks to forget them, each as it stood."},"unmatched_notes":{"type":"array","items":{"type":"string"},"description":"Paths of notes that ask to correct or forget something that is not there."}},"required":["report","skipped","forgotten","unmatched_notes"],"additionalProperties":false}"#,
     },
 ];
 

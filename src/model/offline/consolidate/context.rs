@@ -57,6 +57,8 @@ pub(super) struct Context<'a> {
     /// Folded texts that a person wrote, by file.
     person: BTreeMap<&'static str, HashSet<String>>,
     staged: Cited,
+    /// Transcripts of the staged recaps, by file name and by thread id.
+    rollouts: BTreeMap<String, String>,
     /// What the summary could say, from the old and the new facts.
     pub(super) candidates: [Candidates; 2],
     notes: Vec<PreparedNote>,
@@ -98,6 +100,7 @@ impl<'a> Context<'a> {
             known: known_texts(&[&old, &new], notes.iter().chain(&notes_before)),
             person: person_texts(inputs),
             staged: staged(inputs),
+            rollouts: rollouts(inputs),
             gone_notes: gone_notes(inputs)
                 .map(|note| prepare((note, false)))
                 .collect(),
@@ -206,13 +209,14 @@ impl<'a> Context<'a> {
     }
 
     /// A block of another worker without references to what is gone: they
-    /// become plain words. A person's block is as it is.
+    /// become plain words; a transcript that is not the recap's becomes the
+    /// recap's. A person's block is as it is.
     pub(super) fn with_live_pointers(&self, file: &str, block: &Block) -> Block {
         let is_dead = |target: &Target| match target {
             Target::Recap(name) => !self.staged.files.contains(name),
             Target::Thread(id) => !self.staged.threads.contains(id),
         };
-        let text = line::made_plain(&block.text, &is_dead);
+        let text = line::made_plain(&self.with_right_rollouts(&block.text), &is_dead);
         if text == block.text || self.is_person(file, &block.text) {
             return block.clone();
         }
@@ -220,6 +224,22 @@ impl<'a> Context<'a> {
             text,
             ..block.clone()
         }
+    }
+
+    fn with_right_rollouts(&self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        for line in text.split_inclusive('\n') {
+            let named = pointers::rollout_of(line, &self.rollouts);
+            match named.filter(|named| !named.is_right) {
+                Some(named) => {
+                    out.push_str(&line[..named.bytes.start]);
+                    out.push_str(named.actual);
+                    out.push_str(&line[named.bytes.end..]);
+                }
+                None => out.push_str(line),
+            }
+        }
+        out
     }
 
     /// Whether a heading's words, with number and outcome or without, are
@@ -504,4 +524,16 @@ fn staged(inputs: &OfflineInputs) -> Cited {
         staged.threads.insert(one.recap.header.thread_id.clone());
     }
     staged
+}
+
+fn rollouts(inputs: &OfflineInputs) -> BTreeMap<String, String> {
+    let mut rollouts = BTreeMap::new();
+    for one in &inputs.recaps {
+        let header = &one.recap.header;
+        let rollout = header.rollout_path.as_str();
+        let rollout = line::of_header(rollout, facts::TRANSCRIPT_BYTES_MAX);
+        rollouts.insert(one.path.name().to_owned(), rollout.clone());
+        rollouts.insert(header.thread_id.to_string(), rollout);
+    }
+    rollouts
 }

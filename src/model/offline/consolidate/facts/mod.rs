@@ -35,7 +35,7 @@ const RESOURCE_TITLE_BYTES_MAX: usize = 160;
 /// Most bytes of what a recap's header says, as it is copied.
 const NAME_BYTES_MAX: usize = 120;
 const FOLDER_BYTES_MAX: usize = 400;
-const TRANSCRIPT_BYTES_MAX: usize = 1_000;
+pub(super) const TRANSCRIPT_BYTES_MAX: usize = 1_000;
 
 /// What all recaps together say.
 #[derive(Debug, Clone, PartialEq, Default)]

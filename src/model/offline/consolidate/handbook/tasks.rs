@@ -317,7 +317,8 @@ impl Work<'_> {
             let is_foreign = !is_ours(block) && (!is_of_task || has_words);
             if is_person || (is_foreign && (cited.is_empty() || self.context.has_any(&cited))) {
                 covered.files.extend(cited.files);
-                section.blocks.push(block.clone());
+                let block = self.context.with_live_pointers(HANDBOOK, block);
+                section.blocks.push(block);
             }
         }
         let missing = ours.iter().zip(&task.sources);
