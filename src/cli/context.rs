@@ -61,15 +61,19 @@ impl Context {
             return Ok(config);
         }
         let file = self.home.config_file();
-        let failure = Failure::new(Class::Refused, "memory is switched off").cause(format!(
-            "`features.memories` is false in `{}`",
-            file.display()
-        ));
-        Err(if file.exists() {
-            failure.hint("set `memories = true` under `[features]`; nothing was written")
-        } else {
-            failure.hint("run `memrev init`; nothing was written")
-        })
+        if !file.exists() {
+            return Err(
+                Failure::new(Class::Refused, "memrev is not set up here yet")
+                    .cause(format!("there is no `{}`", file.display()))
+                    .hint("run `memrev init` first; nothing was written"),
+            );
+        }
+        Err(Failure::new(Class::Refused, "memory is switched off")
+            .cause(format!(
+                "`features.memories` is false in `{}`",
+                file.display()
+            ))
+            .hint("set `memories = true` under `[features]`; nothing was written"))
     }
 
     /// Where the agents leave their transcripts.

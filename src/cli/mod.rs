@@ -5,8 +5,10 @@
 mod args;
 mod commands;
 mod context;
+mod named;
 mod pass_json;
 mod pass_report;
+mod pass_verdict;
 mod programs;
 mod report;
 mod services;

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cli::context::{Context, store_failure, versions};
 use crate::cli::pass_json::pass_json;
+use crate::cli::pass_verdict::verdict;
 use crate::cli::programs;
 use crate::cli::report::{Class, Failure, Printer, counted};
 use crate::config::Config;
@@ -14,7 +15,7 @@ use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSee
 use crate::domain::version::MemoryVersion;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
-use crate::ledger::{Denial, ExtractionClaim, JobError};
+use crate::ledger::{Denial, ExtractionClaim};
 use crate::service::choice::PassRequest;
 use crate::service::folder::FolderError;
 use crate::service::pass::{
@@ -417,14 +418,11 @@ fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateRep
                 .map_or("another process".to_owned(), ToString::to_string);
             printer.line(format!("{name}: {holder} is consolidating"));
         }
+        // What went wrong ends the command, with its reasons: see `verdict`.
         Outcome::FailedBefore { .. }
         | Outcome::FailedAfter { .. }
         | Outcome::Parked { .. }
-        | Outcome::Stopped => {
-            for complaint in &report.complaints {
-                printer.warn(format!("[{}] {}", complaint.code, complaint.words));
-            }
-        }
+        | Outcome::Stopped => {}
     }
 }
 
@@ -447,93 +445,6 @@ fn revert_words(seen: &RevertSeen) -> String {
     } else {
         format!("your revert {revert} was taken in: {inputs} and {lines} stay out from now on")
     }
-}
-
-const MEND_HINT: &str = "mend the files that are named above, then run it again";
-
-/// Sessions were tried, the model answered none of them.
-fn extraction_verdict(report: &PassReport) -> Result<(), Failure> {
-    use extract_run::{Failure as Reason, Outcome as End};
-    let sessions = || {
-        report
-            .versions
-            .iter()
-            .flat_map(|version| &version.extracted)
-    };
-    let answered = |session: &SessionReport| {
-        matches!(
-            session.outcome,
-            End::Stored { .. } | End::NothingToKeep { .. } | End::NotNewer
-        )
-    };
-    let of_model = sessions().find_map(|session| match &session.outcome {
-        End::Failed(reason @ (Reason::Model(_) | Reason::Reply(_))) => Some(reason),
-        _ => None,
-    });
-    match of_model {
-        Some(reason) if !sessions().any(answered) && !report.was_stopped => {
-            Err(Failure::of(Class::Model, reason)
-                .cause("no session was extracted; they wait for another pass")
-                .hint("`memrev status` says when each is tried again"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// The exit of a pass that was carried through: busy and failed ones say so.
-fn verdict(report: &PassReport) -> Result<(), Failure> {
-    extraction_verdict(report)?;
-    if report.was_stopped {
-        return Err(Failure::new(Class::Stopped, "the pass was stopped")
-            .cause("what it had done is done; everything else waits for the next pass"));
-    }
-    for version in &report.versions {
-        let Some(consolidated) = &version.consolidated else {
-            continue;
-        };
-        let name = version.version;
-        let kept = consolidated.attempt.as_ref().map(|_| {
-            format!(
-                "`git show refs/memrev/attempts/{}` shows the attempt",
-                consolidated.run
-            )
-        });
-        let failed = |words: &str, error: JobError| {
-            let class = if error.is_of_model() {
-                Class::Model
-            } else {
-                Class::Refused
-            };
-            Failure::new(
-                class,
-                format!("the consolidation of {name} {words}: {}", error.words()),
-            )
-            .cause("memory is as it was; the inputs stay pending")
-            .hint(match (&kept, error) {
-                (_, JobError::NeedsMending) => MEND_HINT.to_owned(),
-                (Some(kept), _) => kept.clone(),
-                (None, _) => "`memrev status` says when it is tried again".to_owned(),
-            })
-        };
-        match &consolidated.outcome {
-            Outcome::Busy { .. } => {
-                return Err(Failure::new(
-                    Class::Busy,
-                    format!("{name} is being consolidated by another process"),
-                )
-                .hint("try again when it is done; `memrev status` names it"));
-            }
-            Outcome::FailedBefore { error } => return Err(failed("did not begin", *error)),
-            Outcome::FailedAfter { error } => return Err(failed("was refused", *error)),
-            Outcome::Parked { error } => return Err(failed("waits for your word", *error)),
-            Outcome::Done { .. }
-            | Outcome::NothingToDo
-            | Outcome::Deferred { .. }
-            | Outcome::UsedUp { .. }
-            | Outcome::Stopped => {}
-        }
-    }
-    Ok(())
 }
 
 pub(crate) fn refusal_words(refusal: &Refusal) -> String {

@@ -95,6 +95,15 @@ impl Failure {
         self
     }
 
+    /// Another failure of the same command, told below this one.
+    #[must_use]
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.causes.push(other.message);
+        self.causes.extend(other.causes);
+        self.hint = self.hint.or(other.hint);
+        self
+    }
+
     pub(crate) const fn class(&self) -> Class {
         self.class
     }

@@ -22,7 +22,8 @@ pub(super) struct Key {
 /// What a key holds, and where in [`Config`] that is.
 pub(super) enum Field {
     Switch(fn(&mut Config) -> &mut bool),
-    /// A whole number; one out of bounds is moved to the nearest.
+    /// A whole number; one out of bounds is an error, but where
+    /// [`Key::is_clamped`].
     Number {
         get: fn(&Config) -> i64,
         set: fn(&mut Config, i64),
@@ -65,6 +66,13 @@ pub(super) enum Field {
 impl Key {
     pub(super) fn section(&self) -> &'static str {
         self.name.split_once('.').map_or("", |(section, _)| section)
+    }
+
+    /// The keys of the reference move a number out of bounds to the nearest
+    /// (reference 1.2); with ours, whoever writes 0 for "none" must not get
+    /// one instead.
+    pub(super) fn is_clamped(&self) -> bool {
+        self.section() == "memories"
     }
 
     pub(super) fn find(name: &str) -> Option<&'static Self> {
@@ -348,18 +356,18 @@ pub(super) const KEYS: &[Key] = &[
     ),
     number!(
         model.calls_per_pass_max,
-        1..=100_000,
-        "Calls that one pass may make to a back end that costs something"
+        0..=100_000,
+        "Calls that one pass may make to a back end that costs something; 0 is none"
     ),
     number!(
         model.calls_per_day_max,
-        1..=1_000_000,
-        "The same for one day, UTC, over all passes"
+        0..=1_000_000,
+        "The same for one day, UTC, over all passes; 0 is none"
     ),
     number!(
         model.tokens_per_day_max,
-        1_000..=100_000_000_000,
-        "Tokens in and out that one day may cost, UTC"
+        0..=100_000_000_000,
+        "Tokens in and out that one day may cost, UTC; 0 is no call at all"
     ),
     Key {
         name: "worker.kind",

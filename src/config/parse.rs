@@ -228,6 +228,11 @@ impl Reader<'_> {
             return None;
         };
         let clamped = number.clamp(*least, *most);
+        if clamped != number && !key.is_clamped() {
+            let message = format!("`{}` must be {least} to {most}, not {number}", key.name);
+            self.problem(value.span().start, message, None);
+            return None;
+        }
         set(&mut self.config, clamped);
         Some(if clamped == number {
             Taken::AsWritten

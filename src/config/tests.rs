@@ -38,7 +38,7 @@ fn defaults_are_those_of_the_reference() {
 }
 
 #[test]
-fn numbers_out_of_bounds_are_moved_to_the_nearest_and_shown() {
+fn numbers_of_the_reference_out_of_bounds_are_moved_to_the_nearest_and_shown() {
     for (key, least, most) in [
         ("max_rollouts_per_startup", 1, 128),
         ("max_rollout_age_days", 0, 90),
@@ -65,11 +65,30 @@ fn numbers_out_of_bounds_are_moved_to_the_nearest_and_shown() {
             );
         }
     }
+}
+
+#[test]
+fn any_other_number_out_of_bounds_is_an_error_that_names_them() {
+    for key in KEYS {
+        let Field::Number { least, most, .. } = &key.field else {
+            continue;
+        };
+        for number in [least - 1, most + 1] {
+            let text = format!("{} = {number}", key.name);
+            let parsed = parse::parse(Path::new("c.toml"), &text, Path::new("/home/ada"));
+            if key.section() == "memories" {
+                parsed.unwrap();
+                continue;
+            }
+            let problems = parsed.unwrap_err();
+            let name = key.name;
+            let expected = format!("c.toml:1: `{name}` must be {least} to {most}, not {number}");
+            assert_eq!(problems[0].to_string(), expected);
+        }
+    }
     assert_eq!(
-        read("inject.summary_bytes_max = 99_999")
-            .inject
-            .summary_bytes_max,
-        10_000
+        read("model.calls_per_day_max = 0").model.calls_per_day_max,
+        0
     );
     assert_eq!(
         read("guard.edit_quiet_seconds = 0x10")
@@ -313,7 +332,7 @@ calls_per_day_max = 99999999999999999999
             "c.toml:10: `sessions.disabled_projects`: `` must be a folder (absolute, or in `~/`) or a project such as `example.org/team/project`",
             "c.toml:11: `sessions.claude` must be `true` or `false`, not a section",
             "c.toml:13: `model.backend` must be `offline`, `codex`, `claude`, `command`, `openai`, `chat` or `anthropic`, not `openia` | did you mean `openai`?",
-            "c.toml:14: `model.calls_per_day_max` has too many digits | it may be 1 to 1000000",
+            "c.toml:14: `model.calls_per_day_max` has too many digits | it may be 0 to 1000000",
         ],
     );
     check_problems(
@@ -426,7 +445,7 @@ fn schema() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "memrev config.toml",
-        "description": "Numbers out of bounds are moved to the nearest one in bounds.",
+        "description": "Numbers out of bounds are refused; those of `memories` are moved to the nearest one in bounds.",
         "type": "object",
         "additionalProperties": false,
         "properties": sections,

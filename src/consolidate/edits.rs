@@ -372,19 +372,8 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
 pub(crate) fn states_something(entry: &Entry) -> bool {
     let is_statement = matches!(entry.kind, EntryKind::Bullet | EntryKind::Topic);
     is_statement
-        && !is_count(entry)
+        && !entries::is_count(entry)
         && STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count()
-}
-
-/// Such as `Sessions in memory: 12, since 2025-11-30.`
-fn is_count(entry: &Entry) -> bool {
-    let title = entry
-        .headings
-        .last()
-        .map(|title| title.trim().to_lowercase());
-    entry.path.kind() == FileKind::Summary
-        && title.as_deref() == Some("user profile")
-        && entry.text.chars().any(char::is_numeric)
 }
 
 fn side_entries(path: &TreePath, side: Option<&Side>) -> Vec<Entry> {

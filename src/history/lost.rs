@@ -45,7 +45,8 @@ fn lost(before: &[Entry], after: &[Entry]) -> Vec<Lost> {
                 .any(|other| SAME_SIMILARITY_MIN <= shingles::similarity(&entry.text, &other.text))
     };
     (before.iter())
-        .filter(|entry| entry.kind != EntryKind::TaskGroup)
+        // Counts are made anew by every pass: a new one is no loss.
+        .filter(|entry| entry.kind != EntryKind::TaskGroup && !entries::is_count(entry))
         .filter(|entry| !stands(entry))
         .map(|entry| Lost {
             path: entry.path.clone(),

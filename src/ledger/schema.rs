@@ -89,7 +89,7 @@ pub(super) const MIGRATIONS: &[&str] = &[
     ) STRICT, WITHOUT ROWID;",
     // Services that asked for patience.
     "CREATE TABLE holds (
-        model TEXT NOT NULL PRIMARY KEY,
+        service TEXT NOT NULL PRIMARY KEY,
         until INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;",
 ];

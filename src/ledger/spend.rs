@@ -195,9 +195,9 @@ impl Ledger {
         let attempt = "write down that a service asks for patience";
         let until = until.seconds().min(now.seconds() + RETRY_SECONDS_MAX);
         self.immediate(attempt, |tx| {
-            let sql = "INSERT INTO holds (model, until) VALUES (?1, ?2)
+            let sql = "INSERT INTO holds (service, until) VALUES (?1, ?2)
                  ON CONFLICT DO UPDATE SET until = excluded.until";
-            tx.execute(sql, params![model.as_str(), until])
+            tx.execute(sql, params![service(model.as_str()), until])
                 .map_err(while_trying_to(attempt))?;
             Ok(())
         })
@@ -211,25 +211,28 @@ impl Ledger {
     pub(crate) fn lift_hold(&mut self, model: &Redacted) -> Result<(), LedgerError> {
         let attempt = "write down that a service answers again";
         self.immediate(attempt, |tx| {
-            tx.execute("DELETE FROM holds WHERE model = ?1", [model.as_str()])
-                .map_err(while_trying_to(attempt))?;
+            tx.execute(
+                "DELETE FROM holds WHERE service = ?1",
+                [service(model.as_str())],
+            )
+            .map_err(while_trying_to(attempt))?;
             Ok(())
         })
     }
 
-    /// The models whose services asked for patience, and until when.
+    /// The services that asked for patience, and until when.
     ///
     /// # Errors
     ///
     /// When SQLite fails.
     pub(crate) fn holds(&self, now: Timestamp) -> Result<Vec<(String, Timestamp)>, LedgerError> {
         let read = || -> rusqlite::Result<Vec<(String, Timestamp)>> {
-            let sql = "SELECT model, until FROM holds ORDER BY model";
+            let sql = "SELECT service, until FROM holds ORDER BY service";
             let mut statement = self.connection.prepare_cached(sql)?;
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
             let rows: Vec<(String, i64)> = rows.collect::<rusqlite::Result<_>>()?;
-            let live = rows.into_iter().filter_map(|(model, until)| {
-                live_hold(until, now.seconds()).map(|until| (model, until))
+            let live = rows.into_iter().filter_map(|(service, until)| {
+                live_hold(until, now.seconds()).map(|until| (service, until))
             });
             Ok(live.collect())
         };
@@ -268,12 +271,17 @@ fn held_until(
 ) -> rusqlite::Result<Option<Timestamp>> {
     let until: Option<i64> = tx
         .query_row(
-            "SELECT until FROM holds WHERE model = ?1",
-            [model.as_str()],
+            "SELECT until FROM holds WHERE service = ?1",
+            [service(model.as_str())],
             |row| row.get(0),
         )
         .optional()?;
     Ok(until.and_then(|until| live_hold(until, now.seconds())))
+}
+
+/// The back end of `chat/small`: all of its models are asked at one address.
+fn service(model: &str) -> &str {
+    model.split('/').next().unwrap_or(model)
 }
 
 /// A hold that is over, or further ahead than any is given, does not count.

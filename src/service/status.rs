@@ -28,7 +28,7 @@ pub(crate) struct Status {
     pub(crate) spend_today: Vec<Spend>,
     /// Limits of a day that are used up.
     pub(crate) used_up: Vec<UsedUp>,
-    /// Models whose services asked for patience, and until when passes in the
+    /// Services that asked for patience, and until when passes in the
     /// background do not ask them.
     pub(crate) holds: Vec<(String, Timestamp)>,
     /// What happens next, a sentence each.

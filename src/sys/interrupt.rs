@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first asks to stop, the second does not ask.
+//! Ctrl-C, SIGTERM and a terminal that goes away: the first asks to stop, the
+//! second does not ask.
 //!
 //! What must be whole is whole at any instant (see the crash tests), so the
 //! second signal may simply end the process.
@@ -16,7 +17,8 @@ pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// From now on the signals set this instead of ending the process; a
-    /// second one ends it.
+    /// second one ends it. One that whoever started us chose to ignore
+    /// (`nohup`, a job in the background of a script) stays ignored.
     ///
     /// # Errors
     ///
@@ -24,7 +26,7 @@ impl Interrupt {
     pub(crate) fn listen() -> io::Result<Self> {
         let interrupt = Self::default();
         #[cfg(unix)]
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        for signal in listened_to(&std::fs::read_to_string(STATUS).unwrap_or_default()) {
             use signal_hook::flag;
             let asked = || Arc::clone(&interrupt.0);
             // In this order: the first signal finds the flag still clear.
@@ -36,5 +38,41 @@ impl Interrupt {
 
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::SeqCst)
+    }
+}
+
+/// Where Linux says which signals this process ignores (proc(5), `SigIgn`).
+/// Elsewhere none is known to be.
+#[cfg(unix)]
+const STATUS: &str = "/proc/self/status";
+
+#[cfg(unix)]
+fn listened_to(status: &str) -> Vec<i32> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let is_ignored = |signal: i32| mask.unwrap_or(0) >> (signal - 1) & 1 == 1;
+    let mut signals = vec![SIGINT, SIGTERM, SIGHUP];
+    signals.retain(|signal| !is_ignored(*signal));
+    signals
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    use super::listened_to;
+
+    #[test]
+    fn signals_that_were_ignored_from_the_start_stay_so() {
+        for (status, expected) in [
+            ("", &[SIGINT, SIGTERM, SIGHUP][..]),
+            ("SigIgn:\t0000000000001000\n", &[SIGINT, SIGTERM, SIGHUP]),
+            ("Name:\tx\nSigIgn:\t0000000000000001\n", &[SIGINT, SIGTERM]),
+            ("SigIgn:\t0000000000000003\n", &[SIGTERM]),
+            ("SigIgn:\tzz\n", &[SIGINT, SIGTERM, SIGHUP]),
+        ] {
+            assert_eq!(listened_to(status), expected, "{status}");
+        }
     }
 }

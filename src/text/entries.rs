@@ -65,6 +65,18 @@ pub(crate) fn is_topics(title: &str) -> bool {
     title.replace('’', "'") == TOPICS_TITLE
 }
 
+/// Whether an entry is a count of the profile, such as `Sessions in memory:
+/// 12, since 2025-11-30.`: each pass counts anew.
+pub(crate) fn is_count(entry: &Entry) -> bool {
+    let title = entry
+        .headings
+        .last()
+        .map(|title| title.trim().to_lowercase());
+    entry.path.kind() == FileKind::Summary
+        && title.as_deref() == Some("user profile")
+        && entry.text.chars().any(char::is_numeric)
+}
+
 struct Reader<'a> {
     path: &'a TreePath,
     text: &'a str,

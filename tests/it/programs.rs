@@ -313,7 +313,10 @@ fn hostile_workers_are_refused_with_their_reason() {
 fn a_worker_that_sleeps_past_its_limit_is_ended() {
     let mut worked = Worked::new("seconds_max = 1\n");
     worked.then("echo $$ > $BOX/out/pid; sleep 600; finish");
-    worked.run().exit(4).says("the worker's time is up");
+    worked
+        .run()
+        .exit(4)
+        .says("the limit of time (`worker.seconds_max`) is reached");
     let pid = fs::read_to_string(worked.sandbox.path("out/pid")).unwrap();
     assert!(!is_running(&pid));
     let subjects = worked.sandbox.subjects();

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::cli::args::LogArgs;
 use crate::cli::commands::run::moment;
 use crate::cli::context::{Context, store_failure};
-use crate::cli::report::{Failure, columns};
+use crate::cli::report::{Failure, columns, counted};
 use crate::history::log::{self, Filter};
 use crate::history::lost::{self, Lost};
 use crate::store::Store;
@@ -68,6 +68,9 @@ pub(crate) fn run(context: &Context, args: &LogArgs) -> Result<(), Failure> {
     }
     let rows: Vec<Vec<String>> = commits.iter().map(as_row).collect();
     context.printer.raw(&columns(&rows));
+    if commits.is_empty() {
+        context.printer.say("no commit is like that");
+    }
     Ok(())
 }
 
@@ -79,6 +82,7 @@ fn print_each(
     args: &LogArgs,
 ) -> Result<(), Failure> {
     let mut all = Vec::new();
+    let mut has_lost = false;
     for commit in commits {
         let lost = (args.lost)
             .then(|| lost::by(store, commit))
@@ -92,6 +96,7 @@ fn print_each(
         if lost.is_empty() {
             continue;
         }
+        has_lost = true;
         context.printer.raw(&columns(&[as_row(commit)]));
         for lost in &lost {
             let text = terminal::safe_line(redact::redact(&lost.text).as_str());
@@ -101,6 +106,12 @@ fn print_each(
     }
     if args.json {
         return context.printer.json(&all);
+    }
+    if !has_lost {
+        let commits = counted(commits.len(), "commit");
+        (context.printer).say(format!(
+            "nothing was lost: no entry left memory in {commits}"
+        ));
     }
     Ok(())
 }

@@ -1,13 +1,12 @@
 //! `memrev run`: one pass now.
 
-use std::collections::BTreeSet;
-
 use crate::cli::args::{RunArgs, SessionChoice};
 use crate::cli::commands::sessions;
 use crate::cli::context::{Context, versions};
+use crate::cli::named;
 use crate::cli::pass_report;
 use crate::cli::report::{Class, Failure, counted};
-use crate::domain::id::ThreadId;
+use crate::config::Config;
 use crate::domain::time::Timestamp;
 use crate::service::choice::{Choice, PassRequest};
 use crate::service::pass::Stages;
@@ -23,9 +22,11 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<(), Failure> {
     }
     let request = PassRequest {
         is_by_hand: !args.background,
-        choice: choice(&args.choice)?,
+        choice: choice(context, &config, &args.choice)?,
         calls_max: args.max_calls.map(u64::from),
-        current: args.current_session.as_deref().map(thread_id).transpose()?,
+        current: (args.current_session.as_deref())
+            .map(named::thread_id)
+            .transpose()?,
     };
     if args.dry_run {
         return dry_run(context, &config, request, args.json);
@@ -35,7 +36,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<(), Failure> {
 
 fn dry_run(
     context: &Context,
-    config: &crate::config::Config,
+    config: &Config,
     request: PassRequest,
     as_json: bool,
 ) -> Result<(), Failure> {
@@ -56,7 +57,11 @@ fn dry_run(
 }
 
 /// The person's words about sessions.
-pub(crate) fn choice(args: &SessionChoice) -> Result<Choice, Failure> {
+pub(crate) fn choice(
+    context: &Context,
+    config: &Config,
+    args: &SessionChoice,
+) -> Result<Choice, Failure> {
     if args.all {
         return Ok(Choice::All);
     }
@@ -70,9 +75,8 @@ pub(crate) fn choice(args: &SessionChoice) -> Result<Choice, Failure> {
     if args.sessions.is_empty() {
         return Ok(Choice::Eligible);
     }
-    let named: Result<BTreeSet<ThreadId>, Failure> =
-        args.sessions.iter().map(|id| thread_id(id)).collect();
-    Ok(Choice::Named(named?))
+    let named = named::sessions(context, config, &args.sessions)?;
+    Ok(Choice::Named(named))
 }
 
 /// A date (`2026-03-01`), a moment, or an age (`30d`) before `now`.
@@ -95,11 +99,4 @@ fn age_days(age: &str) -> Option<i64> {
     };
     let number: i64 = number.parse().ok()?;
     number.checked_mul(days_each).filter(|days| 0 <= *days)
-}
-
-fn thread_id(text: &str) -> Result<ThreadId, Failure> {
-    ThreadId::parse(text).ok_or_else(|| {
-        let message = format!("`{text}` cannot be the id of a session");
-        Failure::new(Class::Usage, message).hint("`memrev sessions` lists them")
-    })
 }

@@ -104,7 +104,7 @@ struct UsedUpJson {
 
 #[derive(Serialize)]
 struct HoldJson {
-    model: String,
+    service: String,
     until: String,
 }
 
@@ -166,14 +166,17 @@ fn print(context: &Context, status: &Status) {
         ));
     }
     for limit in &status.used_up {
-        printer.line(format!(
-            "used up: `{}`, {} of {} today (UTC): no more calls before tomorrow",
-            limit.setting, limit.used, limit.most
-        ));
+        printer.line(match limit.most {
+            0 => format!("no call is made: `{}` is 0", limit.setting),
+            most => format!(
+                "used up: `{}`, {} of {most} today (UTC): no more calls before tomorrow",
+                limit.setting, limit.used
+            ),
+        });
     }
-    for (model, until) in &status.holds {
+    for (service, until) in &status.holds {
         printer.line(format!(
-            "{model} asked for patience: it is not asked in the background before {until}"
+            "`{service}` asked for patience: it is not asked in the background before {until}"
         ));
     }
     printer.line("next:");
@@ -394,8 +397,8 @@ fn as_json(context: &Context, config: &Config, status: &Status) -> StatusJson {
             })
             .collect(),
         holds: (status.holds.iter())
-            .map(|(model, until)| HoldJson {
-                model: model.clone(),
+            .map(|(service, until)| HoldJson {
+                service: service.clone(),
                 until: until.to_string(),
             })
             .collect(),
