@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Log(LogArgs),
     Show(ShowArgs),
     Diff(DiffArgs),
+    Revert(RevertArgs),
+    Release(ReleaseArgs),
     Check(CheckArgs),
     Inject(InjectArgs),
     Config(ConfigArgs),
@@ -268,6 +270,54 @@ pub(crate) struct DiffArgs {
     /// Only files whose path is or ends in this (can be repeated)
     #[arg(long = "file", value_name = "PATH")]
     pub(crate) files: Vec<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Take a baseline back, also when later ones followed
+///
+/// Makes a commit that undoes just that baseline. Its inputs and the lines that it brought stay
+/// out from then on; notes, hand edits and what later baselines brought stay. Where something was
+/// changed since, both sides are shown and nothing is written. Reverting the revert brings the
+/// baseline back.
+///
+/// BASELINE is anything that `git rev-parse` takes, or the name of a run.
+///
+/// Example: memrev revert HEAD~2
+#[derive(Debug, Args)]
+pub(crate) struct RevertArgs {
+    /// Which baseline, or which revert
+    pub(crate) baseline: String,
+    /// Withhold nothing: its inputs are pending again and the next pass tries anew
+    #[arg(long)]
+    pub(crate) retry: bool,
+    /// Say what would change and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the outcome as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List what is withheld, or let it in again
+///
+/// What was forgotten, reverted or deleted by hand stays out of memory. Without arguments this
+/// lists it: its id, why, since when, and its words where the history still has them. What is
+/// named may come in again with the next pass.
+///
+/// Example: memrev release --all-of HEAD
+#[derive(Debug, Args)]
+pub(crate) struct ReleaseArgs {
+    /// An id (or its end), a session's id, or the path of a note or recap (can be repeated)
+    #[arg(value_name = "WHAT")]
+    pub(crate) names: Vec<String>,
+    /// Everything that this commit, such as a revert, holds back
+    #[arg(long, value_name = "COMMIT")]
+    pub(crate) all_of: Option<String>,
+    /// Say what would be released and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

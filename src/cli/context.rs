@@ -4,15 +4,18 @@ use crate::cli::programs;
 use crate::cli::report::{Class, Failure, Printer};
 use crate::cli::services;
 use crate::config::{self, Backend, Config, ConfigProblem};
+use crate::consolidate::ConsolidateError;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::history::RevisionError;
+use crate::ledger::Ledger;
 use crate::model::Model;
 use crate::model::api::Kind;
 use crate::model::command::Preset;
 use crate::model::offline::Offline;
 use crate::model::replay::Replay;
 use crate::service::choice::PassRequest;
+use crate::service::desk::DeskError;
 use crate::service::survey::SurveyParts;
 use crate::sessions::Roots;
 use crate::store::author::{Author, PersonFacts};
@@ -167,6 +170,14 @@ impl Context {
         StorePaths::in_home(self.home.root(), version.folder())
     }
 
+    /// The ledger, made if there is none.
+    pub(crate) fn ledger(&self) -> Result<Ledger, Failure> {
+        let opened = Ledger::open(&self.home.ledger_file(), self.now());
+        opened.map(|it| it.ledger).map_err(|error| {
+            Failure::refused(&error).hint("the message above names the file; nothing was written")
+        })
+    }
+
     /// The repository of a version.
     pub(crate) fn store(&self, version: MemoryVersion) -> Result<Store, Failure> {
         Store::open(self.store_paths(version)).map_err(|error| store_failure(&error))
@@ -204,6 +215,25 @@ pub(crate) fn revision_failure(error: &RevisionError) -> Failure {
         RevisionError::Unknown { .. } => {
             Failure::refused(error).hint("`memrev log` lists the commits")
         }
+    }
+}
+
+/// Class and next step for a memory folder that could not be opened.
+pub(crate) fn desk_failure(error: &DeskError) -> Failure {
+    match error {
+        DeskError::Store(error) => store_failure(error),
+        DeskError::Survey(error) => Failure::refused(error),
+    }
+}
+
+/// Class and next step for what taking in a person's edits says.
+pub(crate) fn consolidate_failure(error: &ConsolidateError) -> Failure {
+    match error {
+        ConsolidateError::Store(error) => store_failure(error),
+        ConsolidateError::Lock(LockError::Busy { .. }) => {
+            Failure::of(Class::Busy, error).hint("try again when it is done; nothing was written")
+        }
+        _ => Failure::refused(error),
     }
 }
 

@@ -260,6 +260,8 @@ pub(crate) fn absorb(
 ) -> Result<Absorbed, ConsolidateError> {
     let snapshot = place.store.snapshot(head)?;
     let before = load_withheld(place, &snapshot)?;
+    // What only the folder says would go with a reset of it.
+    withheld_set::save(place.home.root(), before.as_slice()).map_err(ConsolidateError::Withheld)?;
     let by_hand = by_hand(place, head, past)?;
     let (withheld, released) = settle(place, hands, &by_hand.words, &before)?;
     adopt(place, head, &by_hand.adopted, withheld.as_slice())?;
@@ -378,6 +380,8 @@ fn by_hand(place: &Place<'_>, head: ObjectId, past: &Past) -> Result<ByHand, Con
             undone.insert(target);
         }
         match past::meaning(place.store, place.version, head, commit)? {
+            // It names a baseline that is not there any more.
+            Meaning::Edit | Meaning::EditBack { .. } if past::is_our_revert(commit) => {}
             Meaning::Edit => {
                 let told = doings(place, made)?;
                 (by_hand.words).about_edit(&told, Word::Withhold(WithheldReason::Edited));
@@ -394,16 +398,16 @@ fn by_hand(place: &Place<'_>, head: ObjectId, past: &Past) -> Result<ByHand, Con
                 id,
                 taken_back,
                 stands_again,
+                releases,
             } => {
-                let word = if stands_again {
+                let word = if releases {
                     Word::Release(WithheldReason::Reverted)
                 } else {
                     Word::Withhold(WithheldReason::Reverted)
                 };
                 let mut words = Words::default();
                 for words in [&mut by_hand.words, &mut words] {
-                    words.about_inputs(&taken_back.inputs, word);
-                    words.about_entries(&taken_back.entries, word);
+                    words.about_baseline(&taken_back, word);
                 }
                 let seen = RevertSeen {
                     revert: commit.id,
@@ -437,7 +441,7 @@ fn edit_of(place: &Place<'_>, commit: ObjectId) -> Result<Consequences, Consolid
 
 /// Withholds and releases in the home; gives what is withheld then, and what
 /// was released. What is written down already is not written again.
-fn settle(
+pub(crate) fn settle(
     place: &Place<'_>,
     hands: &Hands<'_>,
     words: &Words,
@@ -455,7 +459,11 @@ fn settle(
 
 /// Where the head holds copies of what is released now, or was `before` in
 /// another folder.
-fn copies_of(released: &[Withheld], before: &WithheldSet, snapshot: &Snapshot) -> Vec<TreePath> {
+pub(crate) fn copies_of(
+    released: &[Withheld],
+    before: &WithheldSet,
+    snapshot: &Snapshot,
+) -> Vec<TreePath> {
     let is_released = |path: &&TreePath| {
         let id = path.name().strip_suffix(".yaml").unwrap_or(path.name());
         let is_now = released.iter().any(|it| it.id == id);

@@ -9,9 +9,13 @@
 use crate::consolidate::ConsolidateError;
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::past;
+use crate::domain::path::{TreePath, WITHHELD};
 use crate::domain::version::MemoryVersion;
+use crate::domain::withheld::Withheld;
 use crate::ledger::{ConsolidationClaim, ConsolidationEnd, Holder, Lease, Ledger, Pace};
+use crate::store::{NewFile, TreeChange};
 use crate::sys::clock::Clock;
+use crate::text::withheld as withheld_text;
 
 /// The right to write while no consolidation runs.
 pub(crate) struct Turn<'a> {
@@ -82,4 +86,19 @@ pub(crate) fn take_in(place: &Place<'_>, hands: &Hands<'_>) -> Result<Absorbed, 
     store.keep_staged(hands.lock, hands.run, place.now)?;
     let past = past::read(store, head, place.policy.guard.baselines_counted)?;
     absorb::absorb(place, hands, head, &past)
+}
+
+/// Copies of what is withheld, for a memory folder.
+pub(crate) fn copies(new: &[Withheld]) -> Vec<TreeChange> {
+    let copy = |entry: &Withheld| {
+        let path = TreePath::parse(&format!("{WITHHELD}/{}.yaml", entry.id))?;
+        let content = withheld_text::print(entry);
+        let executable = false;
+        let file = Some(NewFile {
+            content,
+            executable,
+        });
+        Some(TreeChange { path, file })
+    };
+    new.iter().filter_map(copy).collect()
 }

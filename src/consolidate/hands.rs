@@ -41,6 +41,17 @@ pub(crate) struct HandMade {
     put_back: Option<ObjectId>,
 }
 
+impl HandMade {
+    /// A commit of ours that says what a person asked for.
+    pub(crate) const fn asked_for(commit: Commit) -> Self {
+        Self {
+            commit,
+            original: None,
+            put_back: None,
+        }
+    }
+}
+
 /// Tells commits by hand from ours, asked from the newest to the oldest.
 pub(crate) struct Hands<'a> {
     store: &'a Store,

@@ -6,6 +6,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 
 use crate::consolidate::select::Candidate;
 use crate::domain::entry::Entry;
+use crate::domain::id::ThreadId;
 use crate::domain::path::{EXTENSIONS, RECAPS, TreePath, WORKSPACE_DIFF};
 use crate::domain::session::WORKER_MARK;
 use crate::domain::text::Redacted;
@@ -25,20 +26,25 @@ pub(crate) const DIFF_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Most of the person's entries that a prompt lists; the judge knows all.
 const PERSON_ENTRIES_LISTED_MAX: usize = 200;
 
+/// `raw_memories.md` where no session has a raw memory.
+const NO_RAW_MEMORIES: &str = "# Raw Memories\n\nNo raw memories yet.\n";
+/// Begins the block of a session.
+const RAW_BLOCK: &str = "## Thread `";
+
 /// `raw_memories.md`: the raw memory of each recap, by thread id so that its
 /// diff is quiet (reference 3.3).
 pub(crate) fn raw_memories(chosen: &[Candidate]) -> Redacted {
-    let mut text = String::from("# Raw Memories\n\n");
     let with_raw = |candidate: &&Candidate| raw_memory(candidate).is_some();
     if !chosen.iter().any(|candidate| with_raw(&candidate)) {
-        text.push_str("No raw memories yet.\n");
-        return redact::redact_str(&text);
+        return redact::redact_str(NO_RAW_MEMORIES);
     }
-    text.push_str("One block per session, in ascending order of thread ids.\n\n");
+    let mut text = String::from(
+        "# Raw Memories\n\nOne block per session, in ascending order of thread ids.\n\n",
+    );
     for candidate in chosen.iter().filter(with_raw) {
         let header = &candidate.recap.header;
         let cwd = header.cwd.as_ref().map_or("", Redacted::as_str);
-        let _ = writeln!(text, "## Thread `{}`", header.thread_id);
+        let _ = writeln!(text, "{RAW_BLOCK}{}`", header.thread_id);
         let _ = writeln!(text, "updated_at: {}", header.updated_at);
         let _ = writeln!(text, "cwd: {cwd}");
         let _ = writeln!(text, "rollout_path: {}", header.rollout_path);
@@ -46,6 +52,22 @@ pub(crate) fn raw_memories(chosen: &[Candidate]) -> Redacted {
         let _ = writeln!(text, "\n{}\n", raw_memory(candidate).unwrap_or_default());
     }
     redact::redact_str(&text)
+}
+
+/// `raw_memories.md` without the blocks of some sessions.
+pub(crate) fn without_sessions(raw_memories: &str, gone: &[&ThreadId]) -> String {
+    let is_gone = |block: &str| {
+        let id = block.split('`').next().unwrap_or_default();
+        gone.iter().any(|thread_id| thread_id.as_str() == id)
+    };
+    let mut blocks = raw_memories.split(RAW_BLOCK);
+    let head = blocks.next().unwrap_or_default();
+    let left: Vec<&str> = blocks.filter(|block| !is_gone(block)).collect();
+    if left.is_empty() {
+        return NO_RAW_MEMORIES.to_owned();
+    }
+    let each = left.into_iter().map(|block| format!("{RAW_BLOCK}{block}"));
+    format!("{head}{}", each.collect::<String>())
 }
 
 fn raw_memory(candidate: &Candidate) -> Option<&str> {

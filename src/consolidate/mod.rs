@@ -54,7 +54,7 @@ mod fault;
 pub(crate) mod guard;
 pub(crate) mod hands;
 mod idle;
-mod input;
+pub(crate) mod input;
 mod judge;
 pub(crate) mod lost;
 mod mend;

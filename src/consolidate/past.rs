@@ -11,13 +11,17 @@ use crate::consolidate::guard::LossCount;
 use crate::consolidate::hands::{self, HandMade, Hands};
 use crate::consolidate::message;
 use crate::domain::entry::Entry;
-use crate::domain::id::ObjectId;
+use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::path::{FileKind, TreePath};
+use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
+use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::history::Commit;
 use crate::store::message::{ChangeKind, CommitKind, Input};
 use crate::store::{Blob, Change, Store};
+use crate::text::entries;
+use crate::text::recap;
 use crate::text::shingles;
 
 /// Most commits that are looked at from the head backwards.
@@ -30,8 +34,8 @@ pub(crate) struct Past {
     pub(crate) last_baseline: Option<ObjectId>,
     /// Losses of the newest baselines, oldest first.
     pub(crate) earlier: Vec<LossCount>,
-    /// Commits that a person made or rewrote since our last `init`, `edit` or
-    /// `baseline`, oldest first.
+    /// Commits that a person made, rewrote or asked for (a `revert`) since our
+    /// last `init`, `edit` or `baseline`, oldest first.
     pub(crate) by_hand: Vec<HandMade>,
 }
 
@@ -58,6 +62,10 @@ pub(crate) fn read(
         let made = if is_fresh { hands.look(&commit)? } else { None };
         let is_by_hand = made.is_some();
         past.by_hand.extend(made);
+        if is_fresh && !is_by_hand && is_our_revert(&commit) {
+            // Stopped before all that follows from it was written down.
+            past.by_hand.push(HandMade::asked_for(commit.clone()));
+        }
         match commit.trailers.kind {
             Some(CommitKind::Baseline) => {
                 is_fresh &= is_by_hand;
@@ -78,6 +86,12 @@ pub(crate) fn read(
     past.by_hand.reverse();
     past.earlier.reverse();
     Ok(past)
+}
+
+/// A revert that a person asked us for.
+pub(crate) fn is_our_revert(commit: &Commit) -> bool {
+    let is_ours = commit.committer == Author::memrev();
+    is_ours && commit.trailers.kind == Some(CommitKind::Revert) && commit.reverts.is_some()
 }
 
 /// Every recap version that a baseline of main's history names.
@@ -209,8 +223,47 @@ fn memory_file_changes(version: MemoryVersion, changes: Vec<Change>) -> Vec<Chan
 pub(crate) struct TakenBack {
     /// Inputs that it consumed and no later baseline consumed anew.
     pub(crate) inputs: Vec<Input>,
+    /// Sessions that it brought, up to the time of their recaps: a recap that
+    /// is made again in other words stays out as well.
+    pub(crate) sessions: Vec<(ThreadId, Timestamp)>,
     /// Entries that it added.
     pub(crate) entries: Vec<Entry>,
+}
+
+impl TakenBack {
+    /// Without entries that the tree of `commit` has all the same: a later
+    /// baseline, a person or the words of before brought them there.
+    ///
+    /// # Errors
+    ///
+    /// When its memory files cannot be read.
+    pub(crate) fn without_standing(
+        mut self,
+        store: &Store,
+        commit: ObjectId,
+    ) -> Result<Self, StoreError> {
+        let mut texts = Vec::new();
+        for (path, blob) in store.snapshot(commit)?.files {
+            if hands::is_memory_file(path.kind())
+                && let Some(side) = side(store, Some(blob))?
+            {
+                texts.push((path, side.text));
+            }
+        }
+        self.leave_standing(&texts);
+        Ok(self)
+    }
+
+    /// As [`TakenBack::without_standing`], of the memory files with these texts.
+    pub(crate) fn leave_standing(&mut self, files: &[(TreePath, String)]) {
+        let standing: Vec<Entry> = (files.iter())
+            .flat_map(|(path, text)| entries::parse(path, text))
+            .collect();
+        self.entries.retain(|entry| {
+            let hashes = shingles::hash_entry([0; 16], &entry.text);
+            !(standing.iter()).any(|it| shingles::matches(&hashes, &it.text))
+        });
+    }
 }
 
 /// What a commit by hand is about.
@@ -225,6 +278,9 @@ pub(crate) enum Meaning {
         id: ObjectId,
         taken_back: TakenBack,
         stands_again: bool,
+        /// What it brought may come in: it stands again, or is to be tried
+        /// again.
+        releases: bool,
     },
 }
 
@@ -250,11 +306,16 @@ pub(crate) fn meaning(
             Err(error) => return Err(error),
         };
         if target.trailers.kind == Some(CommitKind::Baseline) {
-            let taken_back = taken_back(store, version, head, target)?;
+            let releases = stands_again || commit.trailers.retries;
+            let mut taken_back = taken_back(store, version, head, target)?;
+            if !releases {
+                taken_back = taken_back.without_standing(store, commit.id)?;
+            }
             return Ok(Meaning::Baseline {
                 id,
                 taken_back,
                 stands_again,
+                releases,
             });
         }
         first.get_or_insert(id);
@@ -264,7 +325,13 @@ pub(crate) fn meaning(
     Ok(first.map_or(Meaning::Edit, |of| Meaning::EditBack { of }))
 }
 
-fn taken_back(
+/// What a baseline brought: seen from `head`, without what later ones brought
+/// anew.
+///
+/// # Errors
+///
+/// When Git's data cannot be read.
+pub(crate) fn taken_back(
     store: &Store,
     version: MemoryVersion,
     head: ObjectId,
@@ -286,12 +353,37 @@ fn taken_back(
             && !listed_later.contains(&(input.path.clone(), input.blob))
     };
     let inputs = baseline.trailers.inputs.into_iter();
-    let changes = memory_file_changes(version, store.changed_paths(target)?);
+    let changes = store.changed_paths(target)?;
+    let sessions = brought_sessions(store, &changes)?;
+    let changes = memory_file_changes(version, changes);
     let told = consequences(version, &whole_files_too(revisions(store, &changes)?));
     Ok(TakenBack {
         inputs: inputs.filter(is_only_there).collect(),
+        sessions,
         entries: told.added,
     })
+}
+
+/// Sessions whose first recap these changes bring. Of one that had a recap
+/// before, that one counts again, so only the version is withheld.
+fn brought_sessions(
+    store: &Store,
+    changes: &[Change],
+) -> Result<Vec<(ThreadId, Timestamp)>, StoreError> {
+    let (mut brought, mut had) = (Vec::new(), BTreeSet::new());
+    for change in changes {
+        if change.path.kind() != FileKind::Recap {
+            continue;
+        }
+        let session = |side: Option<Side>| {
+            let recap = recap::parse(change.path.name(), &side?.text).ok()?;
+            Some((recap.header.thread_id, recap.header.updated_at))
+        };
+        had.extend(session(side(store, change.old)?).map(|(thread_id, _)| thread_id));
+        brought.extend(session(side(store, change.new)?));
+    }
+    brought.retain(|(thread_id, _)| !had.contains(thread_id));
+    Ok(brought)
 }
 
 /// An edit that makes a file anew makes no entry the person's; here every

@@ -15,7 +15,11 @@ use std::time::Duration;
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench};
+<<<<<<< HEAD
 use crate::consolidate::coverage::LeftOutRecap;
+=======
+use crate::consolidate::beside;
+>>>>>>> 0e2d6c2 (wip)
 use crate::consolidate::edits::{self, LeftAlone, kind_in};
 use crate::consolidate::guard;
 use crate::consolidate::judge::{self, Fault, OutputFile, Outputs, Verdict};
@@ -25,7 +29,7 @@ use crate::consolidate::survey::{Survey, Texts};
 use crate::consolidate::{Complaint, ConsolidateError, LeftFile};
 use crate::domain::entry::Entry;
 use crate::domain::id::{ObjectId, RunId};
-use crate::domain::path::{TreePath, WITHHELD};
+use crate::domain::path::TreePath;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{Withheld, WithheldReason};
 use crate::ledger::JobError;
@@ -39,7 +43,6 @@ use crate::sys::clock::Clock;
 use crate::sys::ids::Ids;
 use crate::sys::stop;
 use crate::text::redact;
-use crate::text::withheld as withheld_text;
 
 /// How often a publication is tried again after the head or a file moved.
 const TRIES_MAX: usize = 3;
@@ -356,17 +359,7 @@ fn forget(
 
 /// Copies of what is withheld since the survey come along.
 fn with_copies(mut changes: Vec<TreeChange>, new: &[Withheld]) -> Vec<TreeChange> {
-    for entry in new {
-        if let Some(path) = TreePath::parse(&format!("{WITHHELD}/{}.yaml", entry.id)) {
-            let content = withheld_text::print(entry);
-            let executable = false;
-            let file = Some(NewFile {
-                content,
-                executable,
-            });
-            changes.push(TreeChange { path, file });
-        }
-    }
+    changes.extend(beside::copies(new));
     changes.sort_by(|a, b| a.path.cmp(&b.path));
     changes
 }

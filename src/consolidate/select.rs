@@ -154,7 +154,8 @@ fn obstacle(
     (since < window_start).then_some(LeftOut::Unused { since })
 }
 
-fn holds_back(entry: &Withheld, candidate: &Candidate) -> bool {
+/// Whether this keeps the recap out.
+pub(crate) fn holds_back(entry: &Withheld, candidate: &Candidate) -> bool {
     let header = &candidate.recap.header;
     match &entry.what {
         WithheldWhat::Thread { thread_id, until } => {

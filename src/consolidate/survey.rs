@@ -267,7 +267,7 @@ fn others(place: &Place<'_>, plan: &Plan) -> BTreeSet<TreePath> {
 /// the head tree holds (the extractions folder may have been deleted).
 fn candidates(place: &Place<'_>, ground: &Ground<'_>) -> Result<Vec<Candidate>, ConsolidateError> {
     let loaded = Extractions::open(place.home.root(), place.version).load_all()?;
-    let mut found = Vec::new();
+    let (mut found, mut shadowed) = (Vec::new(), Vec::new());
     let mut names = BTreeSet::new();
     for stored in loaded.recaps.values() {
         let name = stored.path.file_name().and_then(|name| name.to_str());
@@ -275,8 +275,16 @@ fn candidates(place: &Place<'_>, ground: &Ground<'_>) -> Result<Vec<Candidate>, 
             continue;
         };
         let copy = recap::print_memory_copy(&stored.recap);
-        names.insert(path.clone());
-        found.push(candidate(place, ground, stored.recap.clone(), path, copy));
+        let stored = candidate(place, ground, stored.recap.clone(), path, copy);
+        let head = ground.files.get(&stored.path);
+        let is_other = head.is_some_and(|head| head.id != stored.blob);
+        if is_other && is_withheld(ground, &stored) {
+            // A later version was taken back: the one of before stays.
+            shadowed.push(stored);
+            continue;
+        }
+        names.insert(stored.path.clone());
+        found.push(stored);
     }
     for (path, blob) in ground.files {
         if path.kind() != FileKind::Recap || names.contains(path) {
@@ -286,12 +294,20 @@ fn candidates(place: &Place<'_>, ground: &Ground<'_>) -> Result<Vec<Candidate>, 
         let Ok(recap) = recap::parse(path.name(), &text) else {
             continue;
         };
-        if !loaded.recaps.contains_key(&recap.header.thread_id) {
+        let is_shadowed = shadowed.iter().any(|it| it.path == *path);
+        if is_shadowed || !loaded.recaps.contains_key(&recap.header.thread_id) {
             let copy = redact::redact_str(&text);
             found.push(candidate(place, ground, recap, path.clone(), copy));
         }
     }
+    let has_head: BTreeSet<TreePath> = found.iter().map(|it| it.path.clone()).collect();
+    shadowed.retain(|it| !has_head.contains(&it.path));
+    found.extend(shadowed);
     Ok(found)
+}
+
+fn is_withheld(ground: &Ground<'_>, candidate: &Candidate) -> bool {
+    (ground.withheld.iter()).any(|held| select::holds_back(held, candidate))
 }
 
 fn candidate(

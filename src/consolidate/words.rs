@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::consolidate::edits::Consequences;
+use crate::consolidate::past::TakenBack;
 use crate::domain::entry::Entry;
 use crate::domain::withheld::{EntryHashes, Withheld, WithheldReason, WithheldWhat};
 use crate::notes::withheld_set::WithheldSet;
@@ -50,7 +51,20 @@ impl Words {
         self.about_entries(&told.removed, word);
     }
 
-    pub(crate) fn about_inputs(&mut self, inputs: &[Input], word: Word) {
+    /// About all that a baseline brought.
+    pub(crate) fn about_baseline(&mut self, brought: &TakenBack, word: Word) {
+        for (thread_id, until) in &brought.sessions {
+            let thread = WithheldWhat::Thread {
+                thread_id: thread_id.clone(),
+                until: *until,
+            };
+            self.sources.entry(thread).or_insert(word);
+        }
+        self.about_inputs(&brought.inputs, word);
+        self.about_entries(&brought.entries, word);
+    }
+
+    fn about_inputs(&mut self, inputs: &[Input], word: Word) {
         for input in inputs {
             let version = WithheldWhat::Input {
                 path: input.path.clone(),

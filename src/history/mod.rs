@@ -1,14 +1,17 @@
-//! What a memory's history says: which commit brought what, and from where.
+//! What a memory's history says, and taking a part of it back.
 //!
-//! Everything here is also answered by plain `git` in the memory folder; this
-//! only joins what `git` would be asked in several steps.
+//! [`log`] and [`lost`] are also answered by plain `git` in the memory folder;
+//! they only join what `git` would be asked in several steps. [`mod@revert`]
+//! takes a baseline back.
 //!
 //! # Not in here
 //!
-//! Nothing is written. No words for a person: callers print.
+//! No words for a person: callers print.
 
 pub(crate) mod log;
 pub(crate) mod lost;
+pub(crate) mod release;
+pub(crate) mod revert;
 
 use crate::domain::id::ObjectId;
 use crate::store::Store;

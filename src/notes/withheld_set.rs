@@ -113,6 +113,9 @@ pub(crate) fn save(home: &Path, new: &[Withheld]) -> Result<(), WithheldSetError
     }
     for withheld in new {
         let file = folder.join(format!("{}.yaml", withheld.id));
+        if fs::is_taken(&file) {
+            continue;
+        }
         fs::create_new(&file, withheld::print(withheld).as_str().as_bytes())?;
         stop::point("notes.withheld_saved");
     }

@@ -5,6 +5,7 @@
 //! of its own.
 
 pub(crate) mod choice;
+pub(crate) mod desk;
 pub(crate) mod folder;
 pub(crate) mod idle;
 pub(crate) mod loss;

@@ -4,7 +4,8 @@
 //!
 //! The trailers are a file format: `Memrev-Kind`, `Memrev-Run`,
 //! `Memrev-Version`, `Memrev-Worker`, `Memrev-Prompt`, any number of `Memrev-Input: <A|M|D>
-//! <path> <blob> <thread id or ->`, `Memrev-Tokens`. Unknown ones are skipped.
+//! <path> <blob> <thread id or ->`, `Memrev-Tokens`, and of a revert whose inputs are
+//! to be tried again `Memrev-Retry: yes`. Unknown ones are skipped.
 
 use std::fmt::Write as _;
 
@@ -120,6 +121,8 @@ pub(crate) struct Trailers {
     pub(crate) prompt: Option<String>,
     pub(crate) inputs: Vec<Input>,
     pub(crate) tokens: Option<u64>,
+    /// A revert after which nothing is withheld.
+    pub(crate) retries: bool,
 }
 
 /// A message under construction. Body text cannot forge trailers: they are
@@ -152,10 +155,6 @@ impl CommitMessage {
     }
 
     /// Says `This reverts commit <id>.`, as `git revert` does.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only the history commands will call it")
-    )]
     pub(crate) fn reverts(mut self, commit: ObjectId) -> Self {
         self.reverts = Some(commit);
         self
@@ -188,6 +187,11 @@ impl CommitMessage {
 
     pub(crate) fn tokens(mut self, tokens: u64) -> Self {
         self.trailers.tokens = Some(tokens);
+        self
+    }
+
+    pub(crate) fn retries(mut self, retries: bool) -> Self {
+        self.trailers.retries = retries;
         self
     }
 }
@@ -265,6 +269,9 @@ impl Trailers {
         if let Some(tokens) = self.tokens {
             let _ = writeln!(lines, "Memrev-Tokens: {tokens}");
         }
+        if self.retries {
+            let _ = writeln!(lines, "Memrev-Retry: yes");
+        }
         lines
     }
 
@@ -277,6 +284,7 @@ impl Trailers {
             "Memrev-Prompt" => self.prompt = Some(value.to_owned()),
             "Memrev-Input" => self.inputs.extend(Input::parse(value)),
             "Memrev-Tokens" => self.tokens = value.parse().ok(),
+            "Memrev-Retry" => self.retries = value == "yes",
             _ => {}
         }
     }

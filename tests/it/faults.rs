@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::support::{Sandbox, Transcript};
+use crate::support::{Sandbox, Transcript, beside_each_other};
 
 /// How many different points a pass passes through at the least.
 const POINTS_MIN: usize = 20;
@@ -126,22 +126,6 @@ fn frozen_past_its_lease_a_pass_undoes_nothing_of_another() {
         let is_fine = matches!(woken.code, Some(0 | 3));
         assert!(is_fine, "at {name}: {}", woken.stderr);
         assert_finishes(&sandbox, &format!("a freeze at {name}"));
-    });
-}
-
-/// Runs the cases in a few threads: each has a box of its own, and much of the
-/// time is spent waiting for locks that a frozen process holds.
-fn beside_each_other<T: Sync>(cases: &[T], case: impl Fn(&T) + Sync) {
-    const THREADS: usize = 8;
-    let next = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                while let Some(one) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    case(one);
-                }
-            });
-        }
     });
 }
 

@@ -22,6 +22,7 @@ mod programs;
 mod races;
 mod replay;
 mod reset;
+mod revert;
 mod services;
 mod support;
 mod surroundings;

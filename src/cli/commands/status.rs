@@ -245,8 +245,9 @@ fn print_version(printer: &Printer, version: &VersionStatus) {
 
 fn withheld(version: &VersionStatus) -> String {
     match version.withheld {
-        1 => "1 entry or input withheld".to_owned(),
-        count => format!("{count} entries and inputs withheld"),
+        0 => "nothing withheld".to_owned(),
+        1 => "1 entry or input withheld (`memrev release` shows it)".to_owned(),
+        count => format!("{count} entries and inputs withheld (`memrev release` lists them)"),
     }
 }
 

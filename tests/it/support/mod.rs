@@ -9,6 +9,7 @@ mod transcript;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
@@ -53,6 +54,20 @@ impl Sandbox {
         let sandbox = Self::empty();
         sandbox.run(&["init"]).success();
         sandbox
+    }
+
+    /// A box with the same contents, to go on from here in several ways.
+    pub(crate) fn copy(&self) -> Self {
+        let root = tempfile::tempdir().unwrap();
+        let from = format!("{}/.", self.root.path().display());
+        let mut command = Command::new("cp");
+        command.arg("-a").arg(from).arg(root.path());
+        assert!(command.status().unwrap().success());
+        Self {
+            root,
+            now: self.now.clone(),
+            variables: self.variables.clone(),
+        }
     }
 
     /// Sets the clock.
@@ -256,6 +271,22 @@ impl Sandbox {
         let status = self.git_in(&memories, &["status", "--porcelain"]);
         assert_eq!(status, "", "the work tree differs from the head");
     }
+}
+
+/// Runs the cases in a few threads: each has a box of its own, and much of the
+/// time is spent waiting for locks that a frozen process holds.
+pub(crate) fn beside_each_other<T: Sync>(cases: &[T], case: impl Fn(&T) + Sync) {
+    const THREADS: usize = 8;
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                while let Some(one) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    case(one);
+                }
+            });
+        }
+    });
 }
 
 /// A process that stopped itself at a stop point.
