@@ -39,6 +39,7 @@ pub(crate) enum Command {
     Log(LogArgs),
     Show(ShowArgs),
     Diff(DiffArgs),
+    Why(WhyArgs),
     Revert(RevertArgs),
     Release(ReleaseArgs),
     Check(CheckArgs),
@@ -270,6 +271,26 @@ pub(crate) struct DiffArgs {
     /// Only files whose path is or ends in this (can be repeated)
     #[arg(long = "file", value_name = "PATH")]
     pub(crate) files: Vec<String>,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Say where a line of memory comes from
+///
+/// Follows a line, through rewording and moves, to the commit that brought it, to the recaps and
+/// notes it rests on, to the session, and prints the lines of the transcript. What is missing on
+/// the way is said.
+///
+/// Example: memrev why MEMORY.md:12
+#[derive(Debug, Args)]
+pub(crate) struct WhyArgs {
+    /// `FILE:LINE`, or words that memory holds
+    #[arg(value_name = "FILE:LINE|WORDS")]
+    pub(crate) question: String,
+    /// Every entry that holds the words, not only the first ten
+    #[arg(long)]
+    pub(crate) all: bool,
     /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,

@@ -57,6 +57,7 @@ fn run(cli: &Cli, environment: Environment) -> Result<(), Failure> {
         Command::Log(args) => commands::log::run(&context, args),
         Command::Show(args) => commands::show::run(&context, args),
         Command::Diff(args) => commands::diff::run(&context, args),
+        Command::Why(args) => commands::why::run(&context, args),
         Command::Revert(args) => commands::revert::run(&context, args),
         Command::Release(args) => commands::release::run(&context, args),
         Command::Check(args) => commands::check::run(&context, args),

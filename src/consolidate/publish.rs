@@ -15,11 +15,8 @@ use std::time::Duration;
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench};
-<<<<<<< HEAD
-use crate::consolidate::coverage::LeftOutRecap;
-=======
 use crate::consolidate::beside;
->>>>>>> 0e2d6c2 (wip)
+use crate::consolidate::coverage::LeftOutRecap;
 use crate::consolidate::edits::{self, LeftAlone, kind_in};
 use crate::consolidate::guard;
 use crate::consolidate::judge::{self, Fault, OutputFile, Outputs, Verdict};

@@ -8,10 +8,12 @@
 //!
 //! No words for a person: callers print.
 
+pub(crate) mod blame;
 pub(crate) mod log;
 pub(crate) mod lost;
 pub(crate) mod release;
 pub(crate) mod revert;
+pub(crate) mod why;
 
 use crate::domain::id::ObjectId;
 use crate::store::Store;

@@ -434,7 +434,7 @@ fn is_counted(path: &TreePath, now: &str, part: &ConflictPart) -> bool {
     let all = entries::parse(path, now);
     let is_counted = |number: usize| {
         let line = u32::try_from(number + 1).unwrap_or(u32::MAX);
-        (all.iter()).any(|entry| entry.line_number == line && edits::is_count(entry))
+        (all.iter()).any(|entry| entry.line_number == line && entries::is_count(entry))
     };
     !part.lines.is_empty() && part.lines.clone().all(is_counted)
 }

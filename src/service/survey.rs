@@ -73,6 +73,11 @@ impl Survey {
         (waits && job.input_watermark.is_some_and(covers)).then_some(job)
     }
 
+    /// Every session with its transcript.
+    pub(crate) fn found(&self) -> impl Iterator<Item = (&Found, &SessionHead)> {
+        self.found.iter().map(|(found, head)| (found, head))
+    }
+
     /// The files of the sessions that a pass would take, newest first.
     pub(crate) fn eligible(&self) -> impl Iterator<Item = &Found> {
         (self.selection.chosen.iter()).map(|chosen| &self.found[chosen.index].0)

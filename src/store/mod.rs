@@ -63,6 +63,7 @@ mod reflog;
 mod stale;
 #[cfg(test)]
 mod tests;
+pub(crate) mod trail;
 pub(crate) mod undo;
 
 /// Where a memory folder and its lock are.

@@ -18,3 +18,4 @@ pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod show;
 pub(crate) mod status;
+pub(crate) mod why;
