@@ -29,6 +29,7 @@ mod read;
 mod records;
 mod script;
 mod settle;
+mod skip;
 mod tools;
 mod unescape;
 mod wire;

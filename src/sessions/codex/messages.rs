@@ -2,6 +2,7 @@
 
 use crate::domain::item::Provenance;
 use crate::sessions::citation::{FoundIn, split_answer, thread_ids};
+use crate::sessions::codex::mirror::Collapsed;
 use crate::sessions::codex::reader::Reader;
 use crate::sessions::codex::wire::{LineMetadata, MemoryCitation, Passthrough, Payload};
 use crate::sessions::draft::{Origin, Said, Standing};
@@ -37,7 +38,7 @@ impl Reader<'_> {
     fn add_request(&mut self, origin: Origin, request: Request<'_>) {
         let is_human = |(provenance, _): &(Provenance, &str)| *provenance == Provenance::Human;
         let has_human = request.pieces.iter().any(is_human);
-        let typed = request.typed.join("\n");
+        let typed = Collapsed::of(&request.typed.join("\n"));
         let event = has_human
             .then(|| self.users.other_half(&typed, false))
             .flatten();
@@ -63,7 +64,7 @@ impl Reader<'_> {
         self.has_human |= has_human;
         match event {
             Some(drafts) => drafts.into_iter().for_each(|draft| self.take_back(draft)),
-            None if has_human => self.users.wait(added, &typed, false, origin.line_number),
+            None if has_human => self.users.wait(added, typed, false, origin.line_number),
             None => {}
         }
     }
@@ -88,11 +89,12 @@ impl Reader<'_> {
             answer,
             cited,
         );
-        match self.answers.other_half(&visible, false) {
+        let compared = Collapsed::of(&visible);
+        match self.answers.other_half(&compared, false) {
             Some(events) => events.into_iter().for_each(|event| self.take_back(event)),
             None => self
                 .answers
-                .wait(Vec::new(), &visible, false, origin.line_number),
+                .wait(Vec::new(), compared, false, origin.line_number),
         }
         if !visible.is_empty() || media_count > 0 {
             let said = Said::message(answer_provenance(&payload.phase), visible);
@@ -116,7 +118,8 @@ impl Reader<'_> {
             return;
         }
         self.look_for_mark(text);
-        let message = self.users.other_half(text, true);
+        let compared = Collapsed::of(text);
+        let message = self.users.other_half(&compared, true);
         // Where the transcript says who wrote what, the event may word it
         // differently.
         let message = message.or_else(|| {
@@ -140,7 +143,7 @@ impl Reader<'_> {
             let said = Said::message(provenance, text).standing(Standing::EventOnly);
             added.push(self.push(origin, said));
         }
-        self.users.wait(added, text, true, origin.line_number);
+        self.users.wait(added, compared, true, origin.line_number);
     }
 
     /// What the assistant answered, as an event.
@@ -157,13 +160,14 @@ impl Reader<'_> {
         }
         let answer = (text, visible.as_str());
         (self.citations).push(FoundIn::Event, origin.line_number, origin.at, answer, cited);
-        if visible.is_empty() || self.answers.other_half(&visible, true).is_some() {
+        let compared = Collapsed::of(&visible);
+        if visible.is_empty() || self.answers.other_half(&compared, true).is_some() {
             return;
         }
         let said = Said::message(answer_provenance(phase), visible.as_str());
         let id = self.push(origin, said.standing(Standing::EventOnly));
         self.answers
-            .wait(vec![id], &visible, true, origin.line_number);
+            .wait(vec![id], compared, true, origin.line_number);
     }
 
     fn look_for_mark(&mut self, text: &str) {

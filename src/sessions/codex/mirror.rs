@@ -17,8 +17,7 @@ const WAITING_MAX: usize = 16;
 #[derive(Debug)]
 struct Waiting {
     drafts: Vec<u32>,
-    /// White space collapsed, at most [`TEXT_BYTES_MAX`].
-    text: String,
+    text: Collapsed,
     is_event: bool,
     line_number: u64,
 }
@@ -29,21 +28,42 @@ const NEIGHBOUR_LINES_MAX: u64 = 2;
 /// What is compared of a text: long ones differ early or were cut.
 const TEXT_BYTES_MAX: usize = 8 * 1024;
 
+/// A text as halves are compared: white space collapsed, at most
+/// [`TEXT_BYTES_MAX`] and the word that crosses it.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Collapsed(String);
+
+impl Collapsed {
+    pub(super) fn of(text: &str) -> Self {
+        let mut collapsed = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
+        for word in text.split_whitespace() {
+            if collapsed.len() >= TEXT_BYTES_MAX {
+                break;
+            }
+            if !collapsed.is_empty() {
+                collapsed.push(' ');
+            }
+            collapsed.push_str(word);
+        }
+        Self(collapsed)
+    }
+
+    /// One of them ends as the other reads.
+    fn overlaps(&self, other: &Self) -> bool {
+        let (ours, theirs) = (self.0.as_str(), other.0.as_str());
+        !ours.is_empty() && !theirs.is_empty() && (ours.ends_with(theirs) || theirs.ends_with(ours))
+    }
+}
+
 /// The halves that wait, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Waitlist(Vec<Waiting>);
 
 impl Waitlist {
     /// The drafts of the other half, which then waits no longer.
-    pub(super) fn other_half(&mut self, text: &str, is_event: bool) -> Option<Vec<u32>> {
-        let text = collapsed(text);
-        let is_same = |one: &Waiting| one.is_event != is_event && one.text == text;
-        let is_part = |one: &Waiting| {
-            one.is_event != is_event
-                && !text.is_empty()
-                && !one.text.is_empty()
-                && (one.text.ends_with(&text) || text.ends_with(&one.text))
-        };
+    pub(super) fn other_half(&mut self, text: &Collapsed, is_event: bool) -> Option<Vec<u32>> {
+        let is_same = |one: &Waiting| one.is_event != is_event && one.text == *text;
+        let is_part = |one: &Waiting| one.is_event != is_event && one.text.overlaps(text);
         let same = self.0.iter().position(is_same);
         let at = same.or_else(|| self.0.iter().position(is_part))?;
         Some(self.0.remove(at).drafts)
@@ -60,11 +80,16 @@ impl Waitlist {
             .map(|one| one.drafts)
     }
 
-    pub(super) fn wait(&mut self, drafts: Vec<u32>, text: &str, is_event: bool, line_number: u64) {
+    pub(super) fn wait(
+        &mut self,
+        drafts: Vec<u32>,
+        text: Collapsed,
+        is_event: bool,
+        line_number: u64,
+    ) {
         if self.0.len() == WAITING_MAX {
             self.0.remove(0);
         }
-        let text = collapsed(text);
         self.0.push(Waiting {
             drafts,
             text,
@@ -76,20 +101,6 @@ impl Waitlist {
     pub(super) fn clear(&mut self) {
         self.0.clear();
     }
-}
-
-fn collapsed(text: &str) -> String {
-    let mut collapsed = String::with_capacity(text.len().min(TEXT_BYTES_MAX));
-    for word in text.split_whitespace() {
-        if collapsed.len() >= TEXT_BYTES_MAX {
-            break;
-        }
-        if !collapsed.is_empty() {
-            collapsed.push(' ');
-        }
-        collapsed.push_str(word);
-    }
-    collapsed
 }
 
 /// Decides what became of halves that stayed alone.

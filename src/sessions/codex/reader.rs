@@ -15,7 +15,7 @@ use crate::sessions::citation::Citations;
 use crate::sessions::codex::calls::OpenCall;
 use crate::sessions::codex::fork::{Copying, ParentKeys};
 use crate::sessions::codex::kinds::{
-    is_known_envelope, is_known_event, is_known_item, is_surely_unread,
+    is_known_envelope, is_known_event, is_known_item, unread_kinds,
 };
 use crate::sessions::codex::meta::{Meta, thread_id_of_name};
 use crate::sessions::codex::mirror::{self, Waitlist};
@@ -25,6 +25,7 @@ use crate::sessions::codex::wire::{
 use crate::sessions::draft::{Drafts, Origin, Said, Standing};
 use crate::sessions::facts::Facts;
 use crate::sessions::records::{self, Sink, Taken};
+use crate::sessions::skip;
 use crate::sessions::wire::{Object, Text};
 
 /// Records looked at for a head.
@@ -167,13 +168,18 @@ impl<'a> Reader<'a> {
     }
 
     /// A record of which only kind and time are of use.
-    fn unread(&mut self, json: &str) -> Result<Taken, serde_json::Error> {
-        let line: BareLine<'_> = serde_json::from_str(json)?;
+    fn unread(&mut self, json: &str, kinds: (&str, &str)) -> Result<Taken, serde_json::Error> {
+        let at = match time_at_start(json).filter(|_| skip::is_object(json)) {
+            Some(at) => Timestamp::parse_rfc3339(at),
+            None => {
+                let line: BareLine<'_> = serde_json::from_str(json)?;
+                Timestamp::parse_rfc3339(line.timestamp.get())
+            }
+        };
         self.records += 1;
         self.known_records += 1;
-        self.see_time(Timestamp::parse_rfc3339(line.timestamp.get()));
-        let inner = line.payload.get().map_or("", |payload| payload.kind.get());
-        Ok(Taken::ignored(line.kind.get(), inner))
+        self.see_time(at);
+        Ok(Taken::ignored(kinds.0, kinds.1))
     }
 
     /// A record in its envelope.
@@ -330,10 +336,19 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The time of a record that begins with it, as all of today's do.
+fn time_at_start(json: &str) -> Option<&str> {
+    let rest = json.strip_prefix("{\"timestamp\":\"")?;
+    let (time, _) = rest.split_once('"')?;
+    (!time.contains('\\')).then_some(time)
+}
+
 impl Sink for Reader<'_> {
     fn take(&mut self, line_number: u64, json: &str) -> Result<Taken, serde_json::Error> {
-        if self.copying.is_none() && is_surely_unread(json) {
-            return self.unread(json);
+        if self.copying.is_none()
+            && let Some(kinds) = unread_kinds(json)
+        {
+            return self.unread(json, kinds);
         }
         let line: Line<'_> = serde_json::from_str(json)?;
         let at = Timestamp::parse_rfc3339(line.timestamp.get());

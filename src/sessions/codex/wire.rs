@@ -26,23 +26,12 @@ pub(super) struct Line<'a> {
     pub(super) id: Text<'a>,
 }
 
-/// The same line when nothing of its payload is read.
+/// The same line when only its time is read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(super) struct BareLine<'a> {
     #[serde(borrow)]
     pub(super) timestamp: Text<'a>,
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
-    #[serde(borrow)]
-    pub(super) payload: Object<BarePayload<'a>>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-pub(super) struct BarePayload<'a> {
-    #[serde(borrow, rename = "type")]
-    pub(super) kind: Text<'a>,
 }
 
 #[derive(Debug, Default, Deserialize)]
