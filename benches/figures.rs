@@ -37,7 +37,7 @@ fn main() {
         return;
     }
     let word = arguments.iter().find(|argument| !argument.starts_with('-'));
-    let figures: [(&str, fn()); 7] = [
+    let figures: [(&str, fn()); 8] = [
         ("parse", parse),
         ("large-rollout", large_rollout),
         ("idle-pass", idle_pass),
@@ -45,6 +45,7 @@ fn main() {
         ("model-pass", model_pass),
         ("inject", inject),
         ("baseline-commit", baseline_commit),
+        ("history", history),
     ];
     for (name, measure) in figures {
         if word.is_none_or(|word| name.contains(word.as_str())) {
@@ -269,6 +270,24 @@ fn baseline_commit() {
         &rounds,
         "5 of 10,000 files",
     );
+}
+
+/// `log` and `why` over 1,000 baselines, against `git log` and `git blame` of
+/// the same repository.
+fn history() {
+    let home = corpus::Home::new();
+    run(&mut home.memrev(&["init"]));
+    let memories = home.memrev_home().join("memories");
+    corpus::baselines(&memories, 1_000);
+    let git = |arguments: &[&str]| {
+        run(Command::new("git").args(arguments).current_dir(&memories));
+    };
+    let log = || run(&mut home.memrev(&["log"]));
+    let rounds = in_turns(11, log, || git(&["log"]));
+    report("history-log", "git log", &rounds, "1,000 baselines");
+    let why = || run(&mut home.memrev(&["why", "MEMORY.md:400"]));
+    let rounds = in_turns(11, why, || git(&["blame", "MEMORY.md"]));
+    report("history-why", "git blame", &rounds, "1,000 baselines");
 }
 
 /// Runs both in turns; each has one round to warm up.

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write as _};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
 
@@ -133,6 +133,74 @@ pub(crate) fn changed_files(round: usize) -> Vec<(String, String)> {
             (path, prose(number + round + 1, 3_000))
         })
         .collect()
+}
+
+/// `count` baselines on main of a memory folder: each brings a task group to
+/// the handbook, changes a line of an older one and the summary.
+pub(crate) fn baselines(folder: &Path, count: usize) {
+    let mut stream = String::new();
+    let mut groups: Vec<String> = Vec::new();
+    for number in 0..count {
+        groups.push(group(number, number));
+        // Memory is bounded: old groups leave.
+        if groups.len() > 100 {
+            groups.remove(0);
+        }
+        let older = number * 7 % groups.len();
+        groups[older] = group(number - (groups.len() - 1 - older), number);
+        let summary = format!(
+            "v1\n\n## User Profile\n\n- Sessions: {number}\n\n## User preferences\n\n{}",
+            prose(number / 9, 3_000)
+        );
+        let message = format!(
+            "baseline: 1 recap; MEMORY.md +9 -1\n\nMemrev-Kind: baseline\nMemrev-Run: run-{number}\nMemrev-Version: v1\nMemrev-Worker: offline\n"
+        );
+        let at = 1_770_000_000 + number * 3_600;
+        let parent = if number == 0 {
+            "from refs/heads/main^0\n"
+        } else {
+            ""
+        };
+        write!(
+            stream,
+            "commit refs/heads/main\ncommitter memrev <memrev@localhost> {at} +0000\ndata {}\n{message}\n{parent}",
+            message.len()
+        )
+        .unwrap();
+        for (path, text) in [
+            ("MEMORY.md", groups.concat()),
+            ("memory_summary.md", summary),
+        ] {
+            writeln!(
+                stream,
+                "M 100644 inline {path}\ndata {}\n{text}",
+                text.len()
+            )
+            .unwrap();
+        }
+    }
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(arguments).current_dir(folder);
+        command
+    };
+    let mut import = git(&["fast-import", "--quiet", "--force"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = import.stdin.take().unwrap();
+    input.write_all(stream.as_bytes()).unwrap();
+    drop(input);
+    assert!(import.wait().unwrap().success());
+    assert!(git(&["reset", "-q", "--hard"]).status().unwrap().success());
+}
+
+/// A task group of the handbook, its first line by `edition`.
+fn group(number: usize, edition: usize) -> String {
+    let body = prose(number, 600).replace('\n', "\n- ");
+    format!(
+        "# Task Group: work {number}\n\nscope: edition {edition}\n\n## Task 1: do {number}\n\n- {body}\n\n"
+    )
 }
 
 fn write_session(sessions: &Path, number: usize, text: &str) -> PathBuf {
