@@ -36,6 +36,7 @@ pub(crate) enum Command {
     Status(StatusArgs),
     Sessions(SessionsArgs),
     Note(NoteArgs),
+    Forget(ForgetArgs),
     Log(LogArgs),
     Show(ShowArgs),
     Diff(DiffArgs),
@@ -202,6 +203,37 @@ pub(crate) struct NoteArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print the file's path as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Take something out of memory, and keep it out
+///
+/// Forgets every entry that says PHRASE, or a session, or a note, in every memory folder: out of
+/// the memory files and recaps by one commit, and withheld from then on, also when a session is
+/// read again. The history still has it: `memrev purge` takes it out of there as well. More than
+/// one entry, or no terminal to ask on, needs `--yes`.
+///
+/// Example: memrev forget "deploy on fridays" --dry-run
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub(crate) struct ForgetArgs {
+    /// Words that entries say; case and line breaks do not count
+    #[arg(group = "what")]
+    pub(crate) phrase: Option<String>,
+    /// Forget a session: its recaps and what only it supports
+    #[arg(long, value_name = "ID", group = "what")]
+    pub(crate) thread: Option<String>,
+    /// Forget a note: the file and what only it supports
+    #[arg(long, value_name = "PATH", group = "what")]
+    pub(crate) note: Option<String>,
+    /// Do it without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Say what would go and stop
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Print as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

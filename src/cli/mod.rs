@@ -54,6 +54,7 @@ fn run(cli: &Cli, environment: Environment) -> Result<(), Failure> {
         Command::Status(args) => commands::status::run(&context, args),
         Command::Sessions(args) => commands::sessions::run(&context, args),
         Command::Note(args) => commands::note::run(&context, args),
+        Command::Forget(args) => commands::forget::run(&context, args),
         Command::Log(args) => commands::log::run(&context, args),
         Command::Show(args) => commands::show::run(&context, args),
         Command::Diff(args) => commands::diff::run(&context, args),

@@ -28,6 +28,7 @@ use crate::store::message::{ChangeKind, Input};
 use crate::store::{Blob, Snapshot, Store};
 use crate::text::recap;
 use crate::text::redact;
+use crate::text::strip;
 
 /// Reference 3.4, for both versions.
 const SUMMARY_FIRST_LINE: &str = "v1";
@@ -274,8 +275,10 @@ fn candidates(place: &Place<'_>, ground: &Ground<'_>) -> Result<Vec<Candidate>, 
         let Some(path) = name.and_then(|name| TreePath::parse(&format!("{RECAPS}/{name}"))) else {
             continue;
         };
-        let copy = recap::print_memory_copy(&stored.recap);
-        let stored = candidate(place, ground, stored.recap.clone(), path, copy);
+        let recap = strip::forgotten(&stored.recap, ground.withheld)
+            .unwrap_or_else(|| stored.recap.clone());
+        let copy = recap::print_memory_copy(&recap);
+        let stored = candidate(place, ground, recap, path, copy);
         let head = ground.files.get(&stored.path);
         let is_other = head.is_some_and(|head| head.id != stored.blob);
         if is_other && is_withheld(ground, &stored) {
@@ -296,7 +299,13 @@ fn candidates(place: &Place<'_>, ground: &Ground<'_>) -> Result<Vec<Candidate>, 
         };
         let is_shadowed = shadowed.iter().any(|it| it.path == *path);
         if is_shadowed || !loaded.recaps.contains_key(&recap.header.thread_id) {
-            let copy = redact::redact_str(&text);
+            let (recap, copy) = match strip::forgotten(&recap, ground.withheld) {
+                Some(stripped) => {
+                    let copy = recap::print_memory_copy(&stripped);
+                    (stripped, copy)
+                }
+                None => (recap, redact::redact_str(&text)),
+            };
             found.push(candidate(place, ground, recap, path.clone(), copy));
         }
     }

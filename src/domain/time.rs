@@ -17,6 +17,10 @@ const FILE_STAMP: &str = "%Y-%m-%dT%H-%M-%S";
 pub(crate) struct Timestamp(i64);
 
 impl Timestamp {
+    /// 9999-12-30: later than anything that happens, and still a date that
+    /// can be printed and read.
+    pub(crate) const FOR_EVER: Self = Self::from_seconds(253_402_128_000);
+
     pub(crate) const fn from_millis(millis: i64) -> Self {
         Self(millis)
     }

@@ -9,6 +9,7 @@
 //! No words for a person: callers print.
 
 pub(crate) mod blame;
+pub(crate) mod forget;
 pub(crate) mod log;
 pub(crate) mod lost;
 pub(crate) mod release;

@@ -185,10 +185,6 @@ impl Ledger {
     /// # Source
     ///
     /// Reference 4.4.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only the history commands will call it")
-    )]
     pub(crate) fn forget_thread(
         &mut self,
         version: MemoryVersion,

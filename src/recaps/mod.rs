@@ -223,6 +223,20 @@ impl Extractions {
         self.remove_files(found.iter().map(|stored| &stored.path))
     }
 
+    /// Writes a file anew with other words, for what is forgotten: nothing
+    /// about which recap of a session counts changes.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written; the old one is there then.
+    pub(crate) fn reword(&self, _lock: &FileLock, stored: &StoredRecap) -> Result<(), RecapsError> {
+        let text = recap::print_extraction(&stored.recap);
+        stop::point("recaps.before_reword");
+        fs::replace(&stored.path, text.as_str().as_bytes())?;
+        stop::point("recaps.reworded");
+        Ok(())
+    }
+
     /// Removes what is past retention, oldest first, at most
     /// [`retention::PRUNE_BATCH_MAX`], and what a crash left; says which threads went.
     ///

@@ -359,7 +359,7 @@ fn pair_has(pair: &str, unit: &str) -> bool {
 }
 
 /// Chinese, Japanese, Thai, Lao, Khmer, Burmese and Tibetan letters.
-fn is_unspaced(c: char) -> bool {
+pub(crate) fn is_unspaced(c: char) -> bool {
     matches!(u32::from(c),
         0x0E00..=0x0EFF | 0x0F00..=0x0FFF | 0x1000..=0x109F | 0x1780..=0x17FF
         | 0x2E80..=0x2FDF | 0x3005..=0x3007 | 0x3040..=0x30FF | 0x31F0..=0x31FF

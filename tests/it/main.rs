@@ -10,6 +10,7 @@
 mod agents;
 mod backends;
 mod faults;
+mod forget;
 mod history;
 mod house;
 mod layers;

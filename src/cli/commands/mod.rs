@@ -6,6 +6,7 @@ pub(crate) mod consolidate;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod extract;
+pub(crate) mod forget;
 pub(crate) mod init;
 pub(crate) mod inject;
 pub(crate) mod log;
