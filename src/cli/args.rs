@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Sessions(SessionsArgs),
     Note(NoteArgs),
     Forget(ForgetArgs),
+    Purge(PurgeArgs),
     Log(LogArgs),
     Show(ShowArgs),
     Diff(DiffArgs),
@@ -231,6 +232,45 @@ pub(crate) struct ForgetArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     /// Say what would go and stop
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) dry_run: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Take something out of memory and out of its history, with proof
+///
+/// For secrets. Rewrites the repositories of the memory folders without TEXT (or a session, a
+/// note, a file): files, names, messages, tags, stashes, attempts. Then cleans the rest of the
+/// home and looks through every object and file; only when nothing is found is it done. Other
+/// commits keep what they say but get new ids, and reflogs go. TEXT counts byte by byte, also in
+/// the forms that Unicode and JSON have for it. What lies outside of the home stays: transcripts,
+/// clones, backups, and what the file system keeps of removed files.
+///
+/// Example: memrev purge --pattern-from - --dry-run
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("what").required(true))]
+pub(crate) struct PurgeArgs {
+    /// The text; the shell may keep a command line, so see `--pattern-from`
+    #[arg(group = "what")]
+    pub(crate) text: Option<String>,
+    /// Read the text from a file, or with `-` from standard input
+    #[arg(long, value_name = "FILE", group = "what")]
+    pub(crate) pattern_from: Option<String>,
+    /// Purge a session: its recaps and what only it supports
+    #[arg(long, value_name = "ID", group = "what")]
+    pub(crate) thread: Option<String>,
+    /// Purge a note: the file and what only it supports
+    #[arg(long, value_name = "PATH", group = "what")]
+    pub(crate) note: Option<String>,
+    /// Purge a file of the memory folder, whatever it is
+    #[arg(long, value_name = "PATH", group = "what")]
+    pub(crate) file: Option<String>,
+    /// Do it
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Say where it is found and stop
     #[arg(long, conflicts_with = "yes")]
     pub(crate) dry_run: bool,
     /// Print as JSON

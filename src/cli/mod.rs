@@ -55,6 +55,7 @@ fn run(cli: &Cli, environment: Environment) -> Result<(), Failure> {
         Command::Sessions(args) => commands::sessions::run(&context, args),
         Command::Note(args) => commands::note::run(&context, args),
         Command::Forget(args) => commands::forget::run(&context, args),
+        Command::Purge(args) => commands::purge::run(&context, args),
         Command::Log(args) => commands::log::run(&context, args),
         Command::Show(args) => commands::show::run(&context, args),
         Command::Diff(args) => commands::diff::run(&context, args),

@@ -63,3 +63,27 @@ pub(crate) struct Withheld {
     pub(crate) since: Timestamp,
     pub(crate) what: WithheldWhat,
 }
+
+/// Texts that were purged: recognisable with the home's key, never readable.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct Purged {
+    pub(crate) key: [u8; 32],
+    /// Sorted, without repeats.
+    pub(crate) texts: Vec<PurgedText>,
+}
+
+/// Says how many, so that a debug line cannot show the key.
+impl std::fmt::Debug for Purged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Purged({} texts)", self.texts.len())
+    }
+}
+
+/// One form of a purged text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct PurgedText {
+    /// Of the text, in UTF-8.
+    pub(crate) bytes: usize,
+    /// Keyed hash of the text.
+    pub(crate) hash: [u8; 32],
+}

@@ -28,6 +28,7 @@ use crate::domain::recap::{Recap, RecapHeader};
 use crate::domain::session::{Citation, ReadReport, SessionHead};
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
+use crate::domain::withheld::Purged;
 use crate::extract::grounding::Grounding;
 use crate::extract::input::{self, Prepared, Template, TemplateError};
 use crate::extract::reply::{self, Answer, Finding, ReplyError};
@@ -40,6 +41,7 @@ use crate::sessions::{self, Found, ReadError};
 use crate::sys::clock::Clock;
 use crate::sys::lock::{LockError, LockInTurn};
 use crate::sys::stop;
+use crate::text::purged;
 use crate::text::redact::redact_str;
 
 use self::meter::SessionMeter;
@@ -55,6 +57,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) lock_file: &'a Path,
     pub(crate) lock_wait: Duration,
     pub(crate) clock: &'a dyn Clock,
+    /// What must not come out of a session again.
+    pub(crate) purged: &'a Purged,
     /// Extractions that may run over all processes.
     pub(crate) running_max: u32,
     /// What back ends that cost something may spend.
@@ -312,7 +316,8 @@ impl Pass<'_> {
         stop::point("extract.lease_renewed");
 
         // 6. The recap file.
-        let recap = self.recap(task, &prepared, asked);
+        let mut recap = self.recap(task, &prepared, asked);
+        purged::scrub_recap(self.purged, &mut recap);
         let stored = self.store(&recap, state)?;
         stop::point("extract.stored");
         Ok(match stored {

@@ -12,6 +12,7 @@ pub(crate) mod blame;
 pub(crate) mod forget;
 pub(crate) mod log;
 pub(crate) mod lost;
+pub(crate) mod purge;
 pub(crate) mod release;
 pub(crate) mod revert;
 pub(crate) mod why;

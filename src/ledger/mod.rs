@@ -31,6 +31,7 @@ mod marks;
 mod open;
 mod row;
 mod schema;
+mod scrub;
 mod spend;
 mod usage;
 

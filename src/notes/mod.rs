@@ -5,6 +5,7 @@
 //! What a note asks for is decided in `text`, what follows from it by the
 //! worker. Entries to be withheld are named by the stages and only kept here.
 
+pub(crate) mod purged;
 pub(crate) mod withheld_set;
 
 use std::path::Path;

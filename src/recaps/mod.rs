@@ -229,7 +229,7 @@ impl Extractions {
     /// # Errors
     ///
     /// When it cannot be written; the old one is there then.
-    pub(crate) fn reword(&self, _lock: &FileLock, stored: &StoredRecap) -> Result<(), RecapsError> {
+    pub(crate) fn reword(_lock: &FileLock, stored: &StoredRecap) -> Result<(), RecapsError> {
         let text = recap::print_extraction(&stored.recap);
         stop::point("recaps.before_reword");
         fs::replace(&stored.path, text.as_str().as_bytes())?;

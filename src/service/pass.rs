@@ -26,6 +26,7 @@ use crate::extract::run::{self as extract_run, Report as SessionReport, Task};
 use crate::extract::select::{Reason, Selection};
 use crate::ledger::{Budget, DayLimits, Ledger, LedgerError, OpenError, Pace};
 use crate::model::Model;
+use crate::notes::purged::{self, PurgedError};
 use crate::recaps::{Extractions, PruneRules, RecapsError};
 use crate::service::LOCK_WAIT;
 use crate::service::choice::{self, PassRequest, Situation};
@@ -135,6 +136,8 @@ pub(crate) enum PassError {
     Consolidate(#[from] ConsolidateError),
     #[error(transparent)]
     Template(#[from] TemplateError),
+    #[error("could not read what was purged")]
+    Purged(#[from] PurgedError),
 }
 
 /// Runs one pass over `versions`.
@@ -395,6 +398,7 @@ fn extract(
         lock_file: &parts.home.extractions_lock(version),
         lock_wait: LOCK_WAIT,
         clock: parts.clock,
+        purged: &purged::load(parts.home)?,
         running_max: if takes_all {
             u32::MAX
         } else {

@@ -187,6 +187,12 @@ fn version_status(
         status.problem = Some(lost.words());
         status.lost_history = Some(lost);
     }
+    let paths = StorePaths::in_home(parts.home.root(), version.folder());
+    if Store::has_unfinished_purge(&paths) {
+        let words = "a purge was begun and not finished, so the text may still be in the history: \
+                     say `memrev purge` again with the same text";
+        status.problem.get_or_insert(words.to_owned());
+    }
     if let Err(error) = add_history(parts, &mut status) {
         status.problem.get_or_insert(with_sources(&error));
     }

@@ -106,6 +106,7 @@ impl Store {
             why,
         };
         let git_dir = folder.join(".git");
+        Self::return_interrupted(&paths)?;
         match git_dir.symlink_metadata() {
             Ok(metadata) if metadata.is_dir() => {}
             Ok(_) => return Err(unusable("it is not a folder".to_owned())),

@@ -19,7 +19,8 @@
 //!
 //! # Limits
 //!
-//! The objects of one commit are held in memory. Packs have no deltas.
+//! The objects of one commit are held in memory, of what is tidied at most
+//! [`PACK_CONTENT_BYTES`] and one object or small pack more. Packs have no deltas.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -40,6 +41,9 @@ const SMALL_PACKS_MAX: usize = 40;
 
 /// A larger pack is left as it is, in bytes.
 const SMALL_PACK_BYTES_MAX: u64 = 4 * 1024 * 1024;
+
+/// Content that is held in memory before a pack is written, in bytes.
+pub(super) const PACK_CONTENT_BYTES: usize = 32 * 1024 * 1024;
 
 /// What a `.keep` file of ours says; one of a person says something else.
 const KEEP_MARK: &str = "memrev: until a ref names these objects\n";
@@ -66,7 +70,7 @@ impl Drop for Written {
     }
 }
 
-type Objects = BTreeMap<gix::ObjectId, (gix::objs::Kind, Vec<u8>)>;
+pub(super) type Objects = BTreeMap<gix::ObjectId, (gix::objs::Kind, Vec<u8>)>;
 
 impl Store {
     /// A view of the repository whose new objects stay in memory until
@@ -133,6 +137,13 @@ impl Store {
         Ok(())
     }
 
+    /// Writes objects as one pack, flushed.
+    pub(super) fn write_objects(&self, objects: &Objects) -> Result<(), StoreError> {
+        let pack = (Pack::of(objects)).map_err(self.while_trying_to("pack objects"))?;
+        self.write_pack(&pack)?;
+        Ok(())
+    }
+
     fn pack_folder(&self) -> PathBuf {
         self.git_dir().join("objects").join("pack")
     }
@@ -159,9 +170,9 @@ impl Store {
         Ok(target)
     }
 
-    /// Makes one pack of the small ones when there are too many of them. Not
-    /// beside a publication. Nothing that a pack holds is dropped, and what a
-    /// person marked to be kept stays as it is.
+    /// Makes larger packs of the small ones when there are too many of them.
+    /// Not beside a publication. Nothing that a pack holds is dropped, and what
+    /// a person marked to be kept stays as it is.
     ///
     /// # Errors
     ///
@@ -174,19 +185,37 @@ impl Store {
         }
         let repository = self.repository();
         let mut objects = Objects::new();
-        for index in &small {
-            let index = gix::odb::pack::index::File::at(index, gix::hash::Kind::Sha1);
+        let mut bytes = 0;
+        let mut joined: Vec<PathBuf> = Vec::new();
+        for path in small {
+            let index = gix::odb::pack::index::File::at(&path, gix::hash::Kind::Sha1);
             let index = index.map_err(self.while_trying_to("read the index of a pack"))?;
             for number in 0..index.num_objects() {
                 let id = index.oid_at_index(number).to_owned();
                 let mut object = self.find(&repository, id)?;
+                bytes += object.data.len();
                 objects.insert(id, (object.kind, std::mem::take(&mut object.data)));
             }
+            joined.push(path);
+            if PACK_CONTENT_BYTES < bytes {
+                self.join(&objects, &joined)?;
+                objects.clear();
+                joined.clear();
+                bytes = 0;
+            }
         }
-        let pack = (Pack::of(&objects)).map_err(self.while_trying_to("join packs"))?;
+        self.join(&objects, &joined)
+    }
+
+    /// One pack of `objects`, which are all that `joined` have; then those go.
+    fn join(&self, objects: &Objects, joined: &[PathBuf]) -> Result<(), StoreError> {
+        if joined.len() <= 1 {
+            return Ok(());
+        }
+        let pack = (Pack::of(objects)).map_err(self.while_trying_to("join packs"))?;
         let whole = self.write_pack(&pack)?.with_extension("idx");
         point("objects.packs_joined");
-        for index in small.iter().filter(|index| **index != whole) {
+        for index in joined.iter().filter(|index| **index != whole) {
             // Without its index nobody looks for the pack.
             fs::remove(index)?;
             for other in ["rev", "pack"] {

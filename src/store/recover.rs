@@ -68,6 +68,7 @@ impl Store {
             Err(StoreError::Unusable { .. }) => self.recover_without_record(&mut recovery)?,
             Err(error) => return Err(error),
         }
+        self.make_missing_index()?;
         let mended = self.mend_index(&self.repository())?;
         recovery.set_aside.extend(mended);
         // What main names needs no other mark, and the rest goes nowhere.
@@ -77,6 +78,7 @@ impl Store {
         self.sweep_displaced(&mut recovery)?;
         point("recover.displaced_swept");
         self.sweep_objects();
+        self.tidy_loose(lock)?;
         self.tidy_packs(lock)?;
         recovery.late_edits.sort();
         recovery.set_aside.sort();

@@ -273,6 +273,29 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
     flush_folder_of(path)
 }
 
+/// As [`replace`], with the time of change and the permissions of the file
+/// that is there: to everybody else it is the same file.
+///
+/// # Errors
+///
+/// As [`replace`], and when there is no file.
+pub(crate) fn reword(path: &Path, bytes: &[u8]) -> Result<(), FsError> {
+    let attempt = "reword";
+    let side = side_path(path);
+    let written = std::fs::symlink_metadata(path).and_then(|old| {
+        write_new(&side, bytes)?;
+        std::fs::set_permissions(&side, old.permissions())?;
+        let file = File::options().read(true).open(&side)?;
+        file.set_modified(old.modified()?)?;
+        std::fs::rename(&side, path)
+    });
+    if let Err(source) = written {
+        std::fs::remove_file(&side).ok();
+        return Err(FsError::at(attempt, path)(source));
+    }
+    flush_folder_of(path)
+}
+
 /// Creates `path` with `bytes`, whole or not at all, flushed, mode 0600.
 /// `Ok(false)` when something is there already, which is left alone.
 ///

@@ -51,6 +51,11 @@ impl Home {
         self.root.join("withheld")
     }
 
+    /// For keyed hashes; never leaves the home.
+    pub(crate) fn key_file(&self) -> PathBuf {
+        self.root.join("key")
+    }
+
     /// A person's own prompts, if any.
     pub(crate) fn prompts(&self) -> PathBuf {
         self.root.join("prompts")

@@ -131,10 +131,5 @@ fn frozen_past_its_lease_a_pass_undoes_nothing_of_another() {
 
 /// The points that the prepared pass goes through.
 fn trace() -> Vec<String> {
-    let sandbox = prepared();
-    let file = sandbox.path("trace");
-    let child = sandbox.start_stopping(&format!("trace:{}", file.display()), &["run"]);
-    assert!(child.wait_with_output().unwrap().status.success());
-    let text = std::fs::read_to_string(file).unwrap();
-    text.lines().map(str::to_owned).collect()
+    prepared().trace(&["run"])
 }

@@ -1,6 +1,6 @@
 //! Forgetting: gone now, and it stays gone whatever brings it back.
 
-use crate::support::{Sandbox, Transcript, thread_id};
+use crate::support::{Sandbox, Transcript, beside_each_other, thread_id};
 
 const MARK: &str = "Wednesday lighthouse";
 const NOTE: &str = "extensions/ad_hoc/notes/2026-03-10T09-00-00-tabs.md";
@@ -235,43 +235,34 @@ fn both_folders_forget() {
 
 #[test]
 fn killed_at_any_point_it_is_not_there_after_the_next_pass() {
+    let id = thread_id(1);
     for wish in [
         vec!["forget", MARK, "--yes"],
-        vec!["forget", "--thread", &thread_id(1), "--yes"],
+        vec!["forget", "--thread", &id, "--yes"],
     ] {
-        let mut reached = 0;
-        for number in 1.. {
-            let mut sandbox = with_memory();
-            if !sandbox.kill_at(&number.to_string(), &wish) {
-                break;
-            }
-            reached += 1;
-            let is_withheld = !sandbox.names("withheld").is_empty();
+        let prepared = with_memory();
+        let points = prepared.copy().trace(&wish);
+        assert!(20 < points.len(), "{points:?}");
+        let numbers: Vec<usize> = (1..=points.len()).collect();
+        beside_each_other(&numbers, |number| {
+            let mut sandbox = prepared.copy();
+            assert!(sandbox.kill_at(&number.to_string(), &wish), "{number}");
+            let at = &points[number - 1];
             sandbox.at("2026-03-10T13:01:00Z");
-            if is_withheld {
+            if !sandbox.names("withheld").is_empty() {
                 // Whatever was begun, a pass keeps it out of the memory files.
                 sandbox.run(&["run"]).success();
                 for file in ["memory_summary.md", "MEMORY.md"] {
-                    assert!(
-                        !sandbox.read(file).contains(MARK),
-                        "{wish:?} at {number}: {file}"
-                    );
+                    let text = sandbox.read(file);
+                    assert!(!text.contains(MARK), "{wish:?} at {at}: {file}\n{text}");
                 }
             }
             let again = sandbox.run(&wish);
-            assert!(
-                matches!(again.code, Some(0 | 1)),
-                "{wish:?} at {number}: {}",
-                again.stderr
-            );
-            assert!(
-                !all(&sandbox).contains(MARK),
-                "{wish:?} at {number}\n{}",
-                all(&sandbox)
-            );
+            let is_fine = matches!(again.code, Some(0 | 1));
+            assert!(is_fine, "{wish:?} at {at}: {}", again.stderr);
+            assert!(!all(&sandbox).contains(MARK), "{wish:?} at {at}");
             sandbox.run(&["check"]).success();
             sandbox.assert_sound();
-        }
-        assert!(20 < reached, "only {reached} points");
+        });
     }
 }

@@ -14,6 +14,8 @@ const COMMANDS: &[&str] = &[
     "status",
     "sessions",
     "note",
+    "forget",
+    "purge",
     "log",
     "show",
     "diff",
@@ -47,6 +49,22 @@ const OUTPUTS: &[(&[&str], &str)] = &[
     (&["status", "--json"], "schemas/output/status.json"),
     (&["inject", "--json"], "schemas/output/inject.json"),
     (&["check", "--format", "json"], "schemas/output/check.json"),
+    (
+        &["forget", "--json", "--dry-run", "run the tests"],
+        "schemas/output/forget.json",
+    ),
+    (
+        &["forget", "--json", "--yes", "run the tests"],
+        "schemas/output/forget.json",
+    ),
+    (
+        &["purge", "--json", "--dry-run", "run the tests"],
+        "schemas/output/purge.json",
+    ),
+    (
+        &["purge", "--json", "--yes", "run the tests"],
+        "schemas/output/purge.json",
+    ),
     (
         &["reset", "--json", "--dry-run"],
         "schemas/output/reset.json",

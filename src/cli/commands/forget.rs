@@ -6,8 +6,8 @@ use std::io::{BufRead as _, IsTerminal as _};
 use serde::Serialize;
 
 use crate::cli::args::ForgetArgs;
-use crate::cli::commands::mode;
 use crate::cli::context::{Context, store_failure};
+use crate::cli::named;
 use crate::cli::report::{Class, Failure, counted};
 use crate::config::{Config, modes};
 use crate::consolidate::{ConsolidateError, Policy};
@@ -126,11 +126,7 @@ fn wish(context: &Context, config: &Config, args: &ForgetArgs) -> Result<Wish, F
         return Ok(Wish::Phrase { words, phrase });
     }
     if let Some(id) = &args.thread {
-        let thread_id = ThreadId::parse(id).ok_or_else(|| {
-            let message = format!("`{id}` cannot be the id of a session");
-            Failure::new(Class::Usage, message).hint("`memrev sessions` lists them")
-        })?;
-        mode::known(context, config, &thread_id)?;
+        let thread_id = named::session_or_recap(context, config, id)?;
         return Ok(Wish::Thread(thread_id));
     }
     Ok(Wish::Note(args.note.clone().unwrap_or_default()))
@@ -247,7 +243,7 @@ fn tell(context: &Context, folder: &FolderReport, written: bool) {
 
 fn shown(place: &Place) -> String {
     let line = place.text.split_whitespace().collect::<Vec<_>>().join(" ");
-    middle_bytes(redact_str(&line).as_str(), SHOWN_BYTES_MAX).to_string()
+    middle_bytes(redact_str(&line).as_str(), SHOWN_BYTES_MAX)
 }
 
 fn as_json(folder: &FolderReport) -> FolderJson {

@@ -12,6 +12,7 @@ pub(crate) mod inject;
 pub(crate) mod log;
 pub(crate) mod mode;
 pub(crate) mod note;
+pub(crate) mod purge;
 pub(crate) mod release;
 pub(crate) mod reset;
 pub(crate) mod revert;

@@ -180,6 +180,7 @@ impl TestPass<'_> {
             lock_file: &home.path("extractions.lock"),
             lock_wait: Duration::from_secs(10),
             clock: &FixedClock(NOW),
+            purged: &crate::domain::withheld::Purged::default(),
             running_max: 1_000,
             budget: &Budget::new(self.calls_max, self.day_limits),
             leaves_enough: &|_| true,

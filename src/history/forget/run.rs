@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::consolidate::absorb::{self, Hands, Place as Ground};
+use crate::consolidate::absorb::{self, Absorbed, Hands, Place as Ground};
 use crate::consolidate::beside::{self, Turn};
 use crate::consolidate::{ConsolidateError, Policy};
 use crate::domain::id::{ObjectId, RunId, ThreadId};
@@ -26,7 +26,7 @@ use crate::recaps::{Extractions, RecapsError, StoredRecap};
 use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::message::{CommitKind, CommitMessage};
-use crate::store::{NewFile, Publication, Snapshot, Store, StorePaths, TreeChange};
+use crate::store::{NewFile, Publication, Snapshot, Store, StoreLock, StorePaths, TreeChange};
 use crate::sys::clock::Clock;
 use crate::sys::fs::{self, FsError};
 use crate::sys::home::Home;
@@ -251,14 +251,7 @@ fn in_folder(
         let target = target(wish, &files)?;
         let recaps = recaps(parts.home, version, &target)?;
         let plan = plan(version, &files, &recaps.texts(), &target);
-        if let Some(left) = absorbed
-            .left
-            .iter()
-            .find(|it| plan.files.contains_key(&it.path))
-        {
-            let (path, why) = (left.path.clone(), left.reason.to_string());
-            return Err(ForgetError::InTheWay { path, why });
-        }
+        nothing_in_the_way(&absorbed, &plan)?;
         // Withheld first: from here on nothing lets it in again.
         let found = to_withhold(wish, &target, &plan, &recaps, &snapshot);
         new.extend(hold(parts, &found, &absorbed.withheld, now)?);
@@ -267,25 +260,20 @@ fn in_folder(
             return Err(ForgetError::LeaseLost { version });
         }
         let changes = changes(&plan, &snapshot, &new);
-        let commit = if changes.is_empty() {
-            None
-        } else {
-            let publication = Publication {
-                run: &run,
-                expected_head: absorbed.head,
-                changes,
-                message: message(wish, &plan, version, &run),
-                author: parts.person.clone(),
-            };
-            match store.publish(&lock, &publication, now) {
-                Ok(published) => Some(published.commit),
-                Err(StoreError::Moved { .. } | StoreError::WorkTreeChanged { .. })
-                    if 0 < tries_left =>
-                {
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
+        let publication = Publication {
+            run: &run,
+            expected_head: absorbed.head,
+            changes,
+            message: message(wish, &plan, version, &run),
+            author: parts.person.clone(),
+        };
+        let commit = match publish(store, &lock, &publication, now) {
+            Err(StoreError::Moved { .. } | StoreError::WorkTreeChanged { .. })
+                if 0 < tries_left =>
+            {
+                continue;
             }
+            published => published?,
         };
         stop::point("forget.published");
         drop(lock);
@@ -301,6 +289,32 @@ fn in_folder(
         };
         return Ok((report, ids));
     }
+}
+
+/// What a person has there uncommitted must not be overwritten.
+fn nothing_in_the_way(absorbed: &Absorbed, plan: &Forgotten) -> Result<(), ForgetError> {
+    let mut left = absorbed.left.iter();
+    match left.find(|it| plan.files.contains_key(&it.path)) {
+        None => Ok(()),
+        Some(left) => Err(ForgetError::InTheWay {
+            path: left.path.clone(),
+            why: left.reason.to_string(),
+        }),
+    }
+}
+
+/// Nothing to publish is no commit.
+fn publish(
+    store: &Store,
+    lock: &StoreLock,
+    publication: &Publication<'_>,
+    now: Timestamp,
+) -> Result<Option<ObjectId>, StoreError> {
+    if publication.changes.is_empty() {
+        return Ok(None);
+    }
+    let published = store.publish(lock, publication, now)?;
+    Ok(Some(published.commit))
 }
 
 /// Every text file of a commit.
@@ -430,7 +444,7 @@ impl Recaps {
             stop::point("forget.recaps_removed");
         }
         for stored in &self.reworded {
-            extractions.reword(&lock, stored)?;
+            Extractions::reword(&lock, stored)?;
         }
         if let Target::Phrase(_) = target {
             // What a crash left of a session is older than what was reworded.
@@ -502,18 +516,18 @@ fn hold(
         .filter(|what| !is_known(what))
         .map(|what| (reason, what.clone()))
         .collect();
-    let mut hashed: Vec<EntryHashes> = Vec::new();
+    let mut taken: Vec<EntryHashes> = Vec::new();
     for text in texts {
         let is_forgotten = known.as_slice().iter().any(|it| match &it.what {
             WithheldWhat::Entry(hashes) => it.reason == reason && shingles::matches(hashes, text),
             _ => false,
         });
-        let is_twin = hashed.iter().any(|hashes| shingles::matches(hashes, text));
+        let is_twin = taken.iter().any(|hashes| shingles::matches(hashes, text));
         let hashes = shingles::hash_entry(parts.ids.bytes(), text);
         if is_forgotten || is_twin || hashes.shingles.is_empty() {
             continue;
         }
-        hashed.push(hashes.clone());
+        taken.push(hashes.clone());
         found.push((reason, WithheldWhat::Entry(hashes)));
     }
     let new = absorb::name(found, parts.ids, now);

@@ -25,6 +25,7 @@ mod basics;
 mod crash;
 mod damage;
 mod editing;
+mod packing;
 mod past;
 #[cfg(target_os = "linux")]
 mod pruned;

@@ -168,6 +168,16 @@ impl Sandbox {
         command.spawn().unwrap()
     }
 
+    /// The stop points that a command goes through, in order.
+    pub(crate) fn trace(&self, arguments: &[&str]) -> Vec<String> {
+        let file = self.path("trace");
+        let child = self.start_stopping(&format!("trace:{}", file.display()), arguments);
+        let run = Run::of(child.wait_with_output().unwrap());
+        run.success();
+        let text = fs::read_to_string(file).unwrap();
+        text.lines().map(str::to_owned).collect()
+    }
+
     /// Runs memrev until it freezes itself at the stop point.
     pub(crate) fn freeze_at(&self, point: &str, arguments: &[&str]) -> Frozen {
         let child = self.start_stopping(&format!("freeze:{point}"), arguments);
