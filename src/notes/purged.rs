@@ -62,7 +62,7 @@ pub(crate) fn load(home: &Home) -> Result<Purged, PurgedError> {
     Ok(purged)
 }
 
-/// The hash of the first form, for the receipt; all of them are kept.
+/// Keeps the hash of every form; those that are known are not written again.
 ///
 /// # Errors
 ///

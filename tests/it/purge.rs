@@ -256,6 +256,27 @@ fn what_is_purged_does_not_come_back_and_history_still_adds_up() {
 }
 
 #[test]
+fn what_is_withheld_names_versions_by_their_new_ids() {
+    let sandbox = with_memory();
+    sandbox.run(&["forget", MARK, "--yes"]).success();
+    sandbox.run(&["purge", MARK, "--yes"]).success();
+    assert_clean(&sandbox, "after forgetting and purging");
+    sandbox.assert_sound();
+    let mut count = 0;
+    for name in sandbox.names("memories/extensions/withheld/entries") {
+        let copy = sandbox.read(&format!("extensions/withheld/entries/{name}"));
+        let own = std::fs::read_to_string(sandbox.home().join("withheld").join(&name)).unwrap();
+        assert_eq!(copy, own, "{name}");
+        let id = copy.lines().find_map(|line| line.strip_prefix("blob: "));
+        if let Some(id) = id {
+            count += 1;
+            sandbox.git(&["cat-file", "-e", id.trim_matches('"')]);
+        }
+    }
+    assert!(0 < count, "a version of the recap is withheld");
+}
+
+#[test]
 fn a_work_tree_of_git_is_in_the_way_until_it_is_removed() {
     let sandbox = with_memory();
     let tree = sandbox.path("linked");

@@ -183,6 +183,12 @@ pub(crate) fn look(parts: &Parts<'_>, wish: &Wish) -> Result<Report, PurgeError>
     if let Some(needles) = wish.needles() {
         let is_hit = |bytes: &[u8]| needles.is_in(bytes);
         report.files = home::files_with(parts.home, needles)?;
+        let told: BTreeSet<PathBuf> = (report.folders.iter())
+            .flat_map(|it| it.live.iter().map(|path| (it.version, path)))
+            .map(|(version, path)| parts.home.memory_folder(version).join(path.as_str()))
+            .collect();
+        let is_in_git = |file: &PathBuf| file.components().any(|part| part.as_os_str() == ".git");
+        (report.files).retain(|file| !is_in_git(file) && !told.contains(file));
         if let Some(ledger) = Ledger::open_to_read(&parts.home.ledger_file())
             .ok()
             .flatten()
@@ -477,7 +483,7 @@ fn in_folder(
     let Open { version, store } = open;
     let mut report = FolderReport::new(version);
     let begun = format!("a purge began at {}\n", parts.clock.now());
-    store.begin_purge(lock, &begun)?;
+    let earlier = store.begin_purge(lock, &begun)?;
     let receipt = match wish {
         Wish::Texts { texts, .. } => Some(purged::receipt(parts.home, texts, parts.ids)?),
         _ => None,
@@ -519,6 +525,8 @@ fn in_folder(
     })?;
     let new = store.swap_rewritten(lock)?;
     drop(store);
+    let blobs = &mut report.rewritten.blobs;
+    blobs.extend(earlier);
     report.receipt = Some(new.head()?);
     Ok((report, new))
 }

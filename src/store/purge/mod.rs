@@ -3,7 +3,8 @@
 //! The new repository is built in `<home>/<folder>.purge/` beside the memory
 //! folder, proven by looking into every object of it, and changes places with
 //! the old one in one instant. The caller has taken the text out of main and
-//! the work tree before, by a commit; main's tree is the same in both.
+//! the work tree before, by a commit; main's tree is the same in both, but for ids
+//! in copies of what is withheld.
 //!
 //! # What is carried over
 //!
@@ -28,9 +29,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::domain::id::ObjectId;
-use crate::domain::path::TreePath;
+use crate::domain::path::{FileKind, TreePath};
 use crate::store::error::StoreError;
-use crate::store::{Store, StoreLock, StorePaths, gix_id, id_of};
+use crate::store::{Blob, Store, StoreLock, StorePaths, gix_id, id_of};
 use crate::sys::fs::{self, EntryType};
 use crate::sys::lock::FileLock;
 use crate::sys::stop::point;
@@ -46,6 +47,10 @@ const FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 const OLD: &str = "old.git";
 
 const PENDING: &str = "pending";
+
+/// Old and new ids of changed blobs, a line each, from before the swap on:
+/// copies of what is withheld name versions by them.
+const IDS: &str = "ids";
 
 /// What becomes of texts, files and messages. Functions of the caller, because
 /// this module knows no text.
@@ -136,21 +141,61 @@ impl Store {
     }
 
     /// Says that a purge is under way, until [`Store::end_purge`]. Throws away
-    /// what an earlier one left.
+    /// what an earlier one left; gives the new ids of blobs that it changed.
     ///
     /// # Errors
     ///
     /// When it cannot be written.
-    pub(crate) fn begin_purge(&self, lock: &StoreLock, words: &str) -> Result<(), StoreError> {
+    pub(crate) fn begin_purge(
+        &self,
+        lock: &StoreLock,
+        words: &str,
+    ) -> Result<BTreeMap<ObjectId, ObjectId>, StoreError> {
         self.assert_locked(lock);
         let folder = Self::purge_folder(&self.paths);
         fs::make_folders(&folder)?;
         fs::replace(&folder.join(PENDING), words.as_bytes())?;
         point("purge.begun");
+        let mut ids = self.changed_ids()?;
+        // Of one that was stopped before its swap there is no such object.
+        let repository = self.repository();
+        ids.retain(|_, new| repository.has_object(gix_id(*new)));
+        self.rename_withheld(&ids)?;
         for left in [".git", OLD] {
             fs::remove_all(&folder.join(left))?;
         }
         point("purge.earlier_removed");
+        Ok(ids)
+    }
+
+    fn changed_ids(&self) -> Result<BTreeMap<ObjectId, ObjectId>, StoreError> {
+        let file = Self::purge_folder(&self.paths).join(IDS);
+        let text = fs::read_text_if_any(&file, u64::MAX)?.unwrap_or_default();
+        let pair = |line: &str| {
+            let (old, new) = line.split_once(' ')?;
+            Some((ObjectId::parse(old)?, ObjectId::parse(new)?))
+        };
+        Ok(text.lines().filter_map(pair).collect())
+    }
+
+    /// Copies in the work tree of what is withheld, as the head has them.
+    fn rename_withheld(&self, ids: &BTreeMap<ObjectId, ObjectId>) -> Result<(), StoreError> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let head = self.snapshot(self.head()?)?;
+        for (path, blob) in &head.files {
+            if path.kind() != FileKind::Withheld {
+                continue;
+            }
+            let stale = self
+                .read_work_tree(path)?
+                .map(|bytes| Self::blob_id(&bytes));
+            if stale.and_then(|id| ids.get(&id)) == Some(&blob.id) {
+                fs::reword(&self.work_path(path), &self.blob(blob.id)?)?;
+                point("purge.withheld_renamed");
+            }
+        }
         Ok(())
     }
 
@@ -239,11 +284,25 @@ impl Store {
         if !sighting.is_empty() || is_left {
             return Err(self.damaged("the rewritten repository still has the text"));
         }
-        if new.tree_of(&repository, new.head()?)?
-            != self.tree_of(&self.repository(), self.head()?)?
-        {
+        let (old, new) = (self.snapshot(self.head()?)?, new.snapshot(new.head()?)?);
+        let is_same = |(path, blob): (&TreePath, &Blob)| {
+            let found = new.files.get(path);
+            let renamed = rewritten
+                .blobs
+                .get(&blob.id)
+                .filter(|_| path.kind() == FileKind::Withheld);
+            let renamed = renamed.map(|id| Blob { id: *id, ..*blob });
+            found == Some(blob) || (found.is_some() && found == renamed.as_ref())
+        };
+        if old.files.len() != new.files.len() || !old.files.iter().all(is_same) {
             return Err(self.damaged("the rewritten repository has another tree"));
         }
+        // Those of an earlier purge that was stopped count until the end.
+        let mut ids = self.changed_ids()?;
+        ids.extend(rewritten.blobs.clone());
+        let ids = ids.iter().map(|(old, new)| format!("{old} {new}\n"));
+        let ids = ids.collect::<String>();
+        fs::replace(&Self::purge_folder(&self.paths).join(IDS), ids.as_bytes())?;
         point("purge.proven");
         Ok(rewritten)
     }
@@ -272,6 +331,7 @@ impl Store {
         fs::flush_folder(&folder)?;
         point("purge.swapped");
         let store = Self::open(self.paths.clone())?;
+        store.rename_withheld(&store.changed_ids()?)?;
         store.update_index(&store.repository(), std::iter::empty())?;
         point("purge.index_made");
         for left in [".git", OLD] {

@@ -29,6 +29,8 @@ mod packing;
 mod past;
 #[cfg(target_os = "linux")]
 mod pruned;
+#[cfg(unix)]
+mod purging;
 mod ready;
 mod sparse;
 
