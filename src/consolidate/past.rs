@@ -35,7 +35,7 @@ pub(crate) struct Past {
     /// Losses of the newest baselines, oldest first.
     pub(crate) earlier: Vec<LossCount>,
     /// Commits that a person made, rewrote or asked for (a `revert`) since our
-    /// last `init`, `edit` or `baseline`, oldest first.
+    /// last `edit` or `baseline`, oldest first.
     pub(crate) by_hand: Vec<HandMade>,
 }
 
@@ -75,7 +75,8 @@ pub(crate) fn read(
                     past.earlier.push(message::loss_count(body));
                 }
             }
-            Some(CommitKind::Init | CommitKind::Edit) => is_fresh &= is_by_hand,
+            // Instructions that are seeded anew stand above what a person did.
+            Some(CommitKind::Edit) => is_fresh &= is_by_hand,
             _ => {}
         }
         let has_all = past.last_baseline.is_some() && past.earlier.len() >= baselines_counted;

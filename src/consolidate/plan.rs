@@ -9,9 +9,7 @@ use crate::consolidate::edits::kind_in;
 use crate::consolidate::input;
 use crate::consolidate::select::Candidate;
 use crate::domain::id::ObjectId;
-use crate::domain::path::{
-    EXTENSIONS, FileKind, NOTE_INSTRUCTIONS, RAW_MEMORIES, TreePath, WITHHELD,
-};
+use crate::domain::path::{EXTENSIONS, FileKind, RAW_MEMORIES, TreePath, WITHHELD};
 use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
@@ -244,7 +242,8 @@ pub(crate) fn inputs(plan: &Plan, before: &Before<'_>) -> Vec<Input> {
 /// The instructions that this program itself puts into every memory folder
 /// are no news.
 fn is_seeded(path: &TreePath, blob: ObjectId) -> bool {
-    path.as_str() == NOTE_INSTRUCTIONS && blob == Store::blob_id(notes::INSTRUCTIONS.as_bytes())
+    (notes::SEEDS.iter())
+        .any(|(seed, text)| path.as_str() == *seed && blob == Store::blob_id(text.as_bytes()))
 }
 
 const fn added_or_modified(is_known: bool) -> ChangeKind {

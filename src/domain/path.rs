@@ -60,6 +60,7 @@ pub(crate) const EXTENSIONS: &str = "extensions";
 pub(crate) const NOTES: &str = "extensions/ad_hoc/notes";
 pub(crate) const NOTE_INSTRUCTIONS: &str = "extensions/ad_hoc/instructions.md";
 pub(crate) const WITHHELD: &str = "extensions/withheld/entries";
+pub(crate) const WITHHELD_INSTRUCTIONS: &str = "extensions/withheld/instructions.md";
 pub(crate) const WORKSPACE_DIFF: &str = "phase2_workspace_diff.md";
 
 /// What a path in a memory folder is for.

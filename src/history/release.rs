@@ -109,14 +109,13 @@ pub(crate) struct ReleaseParts<'a> {
     pub(crate) person: &'a Author,
 }
 
-/// Everything withheld: in the home, in the memory folders, and what follows
-/// from what a person did since the last pass.
+/// Everything withheld, in the home and in the memory folders.
 ///
 /// # Errors
 ///
 /// When something cannot be read.
 pub(crate) fn list(places: &[Place<'_>]) -> Result<Vec<Held>, ReleaseError> {
-    let set = foreseen(places)?;
+    let set = union(places)?;
     let mut held: Vec<Held> = (set.as_slice().iter().cloned())
         .map(|withheld| Held {
             withheld,
@@ -133,7 +132,7 @@ pub(crate) fn list(places: &[Place<'_>]) -> Result<Vec<Held>, ReleaseError> {
     Ok(held)
 }
 
-fn foreseen(places: &[Place<'_>]) -> Result<WithheldSet, ReleaseError> {
+fn union(places: &[Place<'_>]) -> Result<WithheldSet, ReleaseError> {
     let mut all = Vec::new();
     for place in places {
         let head = place.store.head()?;
@@ -197,7 +196,7 @@ pub(crate) fn look(
     selected: &Place<'_>,
     request: &ReleaseRequest,
 ) -> Result<Released, ReleaseError> {
-    let set = foreseen(places)?;
+    let set = union(places)?;
     Ok(Released {
         all: chosen(selected, &set, request)?,
         commits: Vec::new(),

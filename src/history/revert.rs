@@ -26,6 +26,7 @@ use crate::consolidate::words::{Settled, Word, Words};
 use crate::domain::id::{ObjectId, RunId, ThreadId};
 use crate::domain::path::{FileKind, RAW_MEMORIES, TreePath};
 use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
+use crate::history::tree::Tree;
 use crate::history::{self, RevisionError};
 use crate::ledger::{Holder, Ledger};
 use crate::notes::withheld_set::{self, WithheldSet, WithheldSetError};
@@ -304,7 +305,7 @@ fn plan(
     assert_stands(place, ground.head, target.id)?;
     let undoing = |path: &TreePath| undoing(place, path);
     let mut undone = store.undo(target.id, ground.head, &ground.edited, &undoing)?;
-    let tree = Tree::read(place, ground)?;
+    let tree = Tree::read(store, ground.head, &ground.edited)?;
     undone.conflicts.retain_mut(|conflict| {
         let is_whole = conflict.parts.is_empty();
         let now = tree.files.get(&conflict.path).map_or("", String::as_str);
@@ -437,46 +438,6 @@ fn is_counted(path: &TreePath, now: &str, part: &ConflictPart) -> bool {
         (all.iter()).any(|entry| entry.line_number == line && entries::is_count(entry))
     };
     !part.lines.is_empty() && part.lines.clone().all(is_counted)
-}
-
-/// The text files of today's tree, the person's uncommitted edits included.
-struct Tree {
-    files: BTreeMap<TreePath, String>,
-}
-
-impl Tree {
-    fn read(place: &Place<'_>, ground: &Ground<'_>) -> Result<Self, RevertError> {
-        let mut files = BTreeMap::new();
-        for (path, blob) in place.store.snapshot(ground.head)?.files {
-            if let Some(side) = past::side(place.store, Some(blob))? {
-                files.insert(path, side.text);
-            }
-        }
-        for (path, text) in &ground.edited {
-            match text {
-                Some(text) => files.insert(path.clone(), text.clone()),
-                None => files.remove(path),
-            };
-        }
-        Ok(Self { files })
-    }
-
-    fn memory_files_with(
-        &self,
-        new: &BTreeMap<TreePath, Option<(String, bool)>>,
-    ) -> Vec<(TreePath, String)> {
-        let mut files = self.files.clone();
-        for (path, text) in new {
-            match text {
-                Some((text, _)) => files.insert(path.clone(), text.clone()),
-                None => files.remove(path),
-            };
-        }
-        let is_memory_file =
-            |path: &TreePath| matches!(path.kind(), FileKind::Summary | FileKind::Handbook);
-        let files = files.into_iter();
-        files.filter(|(path, _)| is_memory_file(path)).collect()
-    }
 }
 
 /// The raw memories of sessions whose recap goes: they may stand between those

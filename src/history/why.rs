@@ -40,7 +40,7 @@ const HASH_IN_NAME: Range<usize> = 20..24;
 /// Most sources that are shown of one line.
 const SOURCES_MAX: usize = 5;
 /// Items shown before and after the one that is meant.
-const ITEMS_AROUND: usize = 2;
+const ITEMS_AROUND: usize = 3;
 /// Most lines of a transcript that one source leads to.
 const PLACES_MAX: usize = 3;
 

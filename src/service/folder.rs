@@ -1,6 +1,6 @@
 //! The memory folder of a version, made when it is not there.
 
-use crate::domain::path::{NOTE_INSTRUCTIONS, TreePath};
+use crate::domain::path::TreePath;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::notes;
@@ -24,7 +24,7 @@ pub(crate) enum FolderError {
 }
 
 /// Opens the repository of a version, making home, folder and repository when
-/// they are missing, and seeds the instructions for notes.
+/// they are missing, and seeds the instructions for notes and for what is withheld.
 ///
 /// # Errors
 ///
@@ -42,31 +42,36 @@ pub(crate) fn prepare(
         Err(error) => return Err(error.into()),
     };
     stop::point("service.folder_made");
-    if notes::seed_instructions(&home.memory_folder(version))? {
+    let new = notes::seed_instructions(&home.memory_folder(version))?;
+    if !new.is_empty() {
         stop::point("service.instructions_seeded");
-        commit_instructions(&store, now)?;
+        commit_instructions(&store, &new, now)?;
     }
     Ok(store)
 }
 
 /// The instructions are ours: they are committed as such, before a pass could
 /// take them for a person's edit.
-fn commit_instructions(store: &Store, now: Timestamp) -> Result<(), FolderError> {
+fn commit_instructions(
+    store: &Store,
+    new: &[(&str, &str)],
+    now: Timestamp,
+) -> Result<(), FolderError> {
     let lock = store.lock(LOCK_WAIT)?;
     store.recover(&lock)?;
     let head = store.readiness()?;
-    let Some(path) = TreePath::parse(NOTE_INSTRUCTIONS) else {
-        return Ok(());
+    let change = |(path, text): &(&str, &str)| {
+        Some(TreeChange {
+            path: TreePath::parse(path)?,
+            file: Some(NewFile {
+                content: redact::redact_str(text),
+                executable: false,
+            }),
+        })
     };
-    let change = TreeChange {
-        path,
-        file: Some(NewFile {
-            content: redact::redact_str(notes::INSTRUCTIONS),
-            executable: false,
-        }),
-    };
-    let subject = redact::redact_str("init: instructions for notes");
+    let changes: Vec<TreeChange> = new.iter().filter_map(change).collect();
+    let subject = redact::redact_str("init: instructions for notes and what is withheld");
     let message = CommitMessage::new(CommitKind::Init, subject);
-    store.commit_paths(&lock, head, &[change], &message, &Author::memrev(), now)?;
+    store.commit_paths(&lock, head, &changes, &message, &Author::memrev(), now)?;
     Ok(())
 }

@@ -32,3 +32,4 @@ mod surroundings;
 mod switches;
 mod told;
 mod tools;
+mod why;

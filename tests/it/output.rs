@@ -19,6 +19,9 @@ const COMMANDS: &[&str] = &[
     "log",
     "show",
     "diff",
+    "why",
+    "revert",
+    "release",
     "check",
     "inject",
     "config",
@@ -45,6 +48,24 @@ const OUTPUTS: &[(&[&str], &str)] = &[
     (
         &["diff", "--json", "HEAD~1..HEAD"],
         "schemas/output/diff.json",
+    ),
+    (
+        &["why", "--json", "run the tests"],
+        "schemas/output/why.json",
+    ),
+    (
+        &["why", "--json", "memory_summary.md:1"],
+        "schemas/output/why.json",
+    ),
+    (
+        &["revert", "--json", "--dry-run", "HEAD"],
+        "schemas/output/revert.json",
+    ),
+    (&["revert", "--json", "HEAD"], "schemas/output/revert.json"),
+    (&["release", "--json"], "schemas/output/release.json"),
+    (
+        &["release", "--json", "--all-of", "HEAD"],
+        "schemas/output/release.json",
     ),
     (&["status", "--json"], "schemas/output/status.json"),
     (&["inject", "--json"], "schemas/output/inject.json"),
