@@ -37,6 +37,8 @@ struct ExtractedJson {
     outcome: &'static str,
     detail: Option<String>,
     recap: Option<String>,
+    /// Lines that gave out as the person's what they did not say.
+    ungrounded: usize,
     reading: ReadingJson,
     calls: u64,
     tokens_in: u64,
@@ -123,6 +125,7 @@ fn extracted_json(report: &SessionReport) -> ExtractedJson {
         thread_id: report.thread_id.to_string(),
         outcome: label(report),
         detail: trouble(report),
+        ungrounded: report.ungrounded,
         reading: ReadingJson {
             records: report.reading.records,
             read: report.reading.read,

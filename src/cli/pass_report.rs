@@ -240,6 +240,11 @@ fn print_version(printer: &Printer, version: &VersionReport) {
         if 0 < trouble {
             write!(words, ", {trouble} to be tried again").ok();
         }
+        let marked: usize = version.extracted.iter().map(|it| it.ungrounded).sum();
+        if 0 < marked {
+            let lines = counted(marked, "line");
+            write!(words, ", {lines} marked that the person never said so").ok();
+        }
         printer.line(words);
     }
     let waiting = version.left_out.iter();

@@ -13,7 +13,7 @@ use crate::consolidate::judge::{self, Fault, FreshNote, JudgeFacts, OutputFile, 
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
 use crate::consolidate::staging::Staging;
-use crate::consolidate::survey::{Survey, Texts};
+use crate::consolidate::survey::{self, Survey, Texts};
 use crate::consolidate::worker::{self, Office, Rhythm, WorkerEnd};
 use crate::consolidate::{ConsolidateError, OutputChange};
 use crate::domain::entry::Entry;
@@ -23,9 +23,13 @@ use crate::domain::path::{FileKind, TreePath};
 use crate::domain::text::Redacted;
 use crate::domain::withheld::Withheld;
 use crate::ledger::{Denial, JobError};
-use crate::model::{ConsolidationRequest, Meter, Model, ModelError, Skipped, Tokens, WorkerReport};
+use crate::model::offline::consolidate::orders::{self, Carried, OrderInputs};
+use crate::model::offline::consolidate::{Before, NoteInput, RemovedNote};
+use crate::model::{
+    ChangedInput, ConsolidationRequest, Meter, Model, ModelError, Skipped, Tokens, WorkerReport,
+};
 use crate::store::diff::{DiffSide, diff_file};
-use crate::store::message::ChangeKind;
+use crate::store::message::{ChangeKind, Input};
 use crate::store::{NewFile, TreeChange};
 use crate::sys::clock::Clock;
 use crate::sys::fs;
@@ -57,6 +61,33 @@ pub(crate) struct Bench<'a> {
     fresh_recaps: Vec<FreshRecap>,
     fresh_notes: Vec<FreshNote>,
     gone_notes: Vec<String>,
+    /// The worker applies notes by itself, to summary and handbook.
+    applies_notes: bool,
+    carried: Carried,
+}
+
+/// Which inputs a result answers for, and who applies notes.
+#[derive(Clone, Copy)]
+pub(crate) struct BenchTask<'a> {
+    /// What the worker was given: what came later is for the next pass.
+    pub(crate) inputs: &'a [Input],
+    /// The worker applies notes by itself, to summary and handbook.
+    pub(crate) applies_notes: bool,
+}
+
+impl BenchTask<'_> {
+    fn has(&self, input: &Input) -> bool {
+        self.has_version(&input.path, input.blob)
+    }
+
+    fn has_version(&self, path: &TreePath, blob: ObjectId) -> bool {
+        let mut inputs = self.inputs.iter();
+        inputs.any(|it| it.path == *path && it.blob == blob)
+    }
+
+    fn has_path(&self, path: &TreePath) -> bool {
+        self.inputs.iter().any(|it| it.path == *path)
+    }
 }
 
 impl<'a> Bench<'a> {
@@ -72,6 +103,7 @@ impl<'a> Bench<'a> {
         withheld: &'a [Withheld],
         head: ObjectId,
         texts: &Texts<'_>,
+        task: BenchTask<'_>,
     ) -> Result<Self, ConsolidateError> {
         let current = judge::all_entries(&survey.outputs);
         let mut bench = Self {
@@ -87,8 +119,10 @@ impl<'a> Bench<'a> {
             fresh_recaps: Vec::new(),
             fresh_notes: Vec::new(),
             gone_notes: Vec::new(),
+            applies_notes: task.applies_notes,
+            carried: Carried::default(),
         };
-        for input in &survey.inputs {
+        for input in survey.inputs.iter().filter(|input| task.has(input)) {
             let is_gone = input.change == ChangeKind::Deleted;
             match input.path.kind() {
                 FileKind::Recap if !is_gone => {
@@ -109,12 +143,17 @@ impl<'a> Bench<'a> {
         }
         // What an edited note said before supports nothing any more.
         for before in &survey.before {
-            if let (FileKind::Note, false, Some(old)) =
-                (before.path.kind(), before.is_removed, &before.old)
-            {
+            let is_of_task = task.has_path(&before.path);
+            if let (FileKind::Note, false, true, Some(old)) = (
+                before.path.kind(),
+                before.is_removed,
+                is_of_task,
+                &before.old,
+            ) {
                 bench.gone_notes.push(old.unredacted().to_owned());
             }
         }
+        bench.carried = bench.carry_out(texts, task)?;
         Ok(bench)
     }
 
@@ -122,6 +161,75 @@ impl<'a> Bench<'a> {
     pub(crate) fn has_forget_note(&self) -> bool {
         let forgets = |note: &FreshNote| note.asking.kind() == NoteKind::Forget;
         self.fresh_notes.iter().any(forgets)
+    }
+
+    /// What notes ask for, done to the memory files of the head.
+    fn carry_out(
+        &self,
+        texts: &Texts<'_>,
+        task: BenchTask<'_>,
+    ) -> Result<Carried, ConsolidateError> {
+        let survey = self.survey;
+        let changed: BTreeMap<&TreePath, &ChangedInput> =
+            survey.before.iter().map(|it| (&it.path, it)).collect();
+        let (mut notes, mut removed) = (Vec::new(), Vec::new());
+        for path in survey.shown_paths() {
+            let Some(planned) = survey.plan.files.get(&path) else {
+                continue;
+            };
+            if path.kind() != FileKind::Note {
+                continue;
+            }
+            let text = survey::planned_text(texts, planned)?;
+            let Ok(note) = note::parse(&path, &text) else {
+                continue;
+            };
+            let old = |it: &ChangedInput| {
+                let old = it.old.as_ref()?;
+                note::parse(&path, old.unredacted()).ok()
+            };
+            let known = match changed.get(&path) {
+                None => Some((note, Before::Same)),
+                // It came while the worker worked, or changed: the next pass's.
+                Some(it) if !task.has_version(&path, planned.blob()) => {
+                    old(it).map(|old| (old, Before::Same))
+                }
+                Some(it) if it.old.is_none() => Some((note, Before::Absent)),
+                Some(it) => Some((note, Before::Other(old(it)))),
+            };
+            notes.extend(known.map(|(note, before)| NoteInput { note, before }));
+        }
+        for it in survey.before.iter().filter(|it| it.is_removed) {
+            let is_of_task = task.has_path(&it.path);
+            if let (FileKind::Note, true, Some(old)) = (it.path.kind(), is_of_task, &it.old) {
+                removed.push(RemovedNote {
+                    note: note::parse(&it.path, old.unredacted()).ok(),
+                });
+            }
+        }
+        let files = survey.outputs.iter();
+        Ok(orders::carry_out(&OrderInputs {
+            version: self.place.version,
+            files: files
+                .map(|(path, file)| (path.clone(), file.text.clone()))
+                .collect(),
+            notes: &notes,
+            removed: &removed,
+            person_entries: &self.person_entries,
+            withheld: self.withheld,
+            summary_bytes_max: self.summary_bytes_max(),
+            only_skills: self.applies_notes,
+        }))
+    }
+
+    /// The memory files that the worker finds in staging.
+    pub(crate) fn prepared(&self) -> Outputs {
+        judge::with_texts(&self.survey.outputs, &self.carried.files)
+    }
+
+    /// For another bench of the same kind.
+    pub(crate) const fn applies_notes(&self) -> bool {
+        self.applies_notes
     }
 
     /// The budget of a summary, or what the person's own entries need when
@@ -145,6 +253,8 @@ impl<'a> Bench<'a> {
             fresh_threads: &self.fresh_threads,
             fresh_notes: &self.fresh_notes,
             gone_notes: &self.gone_notes,
+            carried: &self.carried,
+            is_by_code: !self.applies_notes,
             fresh_recaps: &self.fresh_recaps,
             retired: &report.retired,
             skipped: &report.skipped,
@@ -160,6 +270,27 @@ impl<'a> Bench<'a> {
 fn fresh_note(path: &TreePath, text: &str) -> Option<FreshNote> {
     let note = note::parse(path, text).ok()?;
     Some(FreshNote::of(&note))
+}
+
+impl Bench<'_> {
+    /// What code did for notes is reported as if the worker had done it: what
+    /// was forgotten, and which notes match nothing.
+    fn add_orders(&self, report: &mut WorkerReport, verdict: &Verdict) {
+        let forgotten = self.carried.forgotten.iter();
+        report.forgotten.extend(forgotten.cloned());
+        if self.applies_notes {
+            return;
+        }
+        let is_matched = |path: &TreePath| {
+            let mut notes = self.fresh_notes.iter().filter(|note| note.path == *path);
+            notes.any(|note| {
+                let mut losses = verdict.losses.iter();
+                losses.any(|loss| note.asks_about(&loss.entry.text))
+            })
+        };
+        let unmatched = self.carried.unmatched.iter();
+        report.unmatched_notes = unmatched.filter(|it| !is_matched(it)).cloned().collect();
+    }
 }
 
 /// A result that was judged.
@@ -222,6 +353,7 @@ pub(crate) fn prompt(
         staging: &staging.to_string_lossy(),
         paths: &survey.shown_paths(),
         person_entries: &bench.person_entries,
+        orders: &bench.carried.told,
         summary_bytes_max: place.policy.summary_bytes_max,
         template: own.as_deref(),
     };
@@ -297,7 +429,7 @@ fn call(shop: &Workshop<'_>, diagnostics: Option<&[String]>, office: &mut dyn Of
 
 fn look(
     shop: &Workshop<'_>,
-    report: WorkerReport,
+    mut report: WorkerReport,
     tokens: Tokens,
 ) -> Result<Attempt, ConsolidateError> {
     let bench = shop.bench;
@@ -309,6 +441,7 @@ fn look(
     let mut verdict = bench.judge(&outputs, &report);
     faults.append(&mut verdict.faults);
     verdict.faults = faults;
+    bench.add_orders(&mut report, &verdict);
     Ok(Attempt {
         prompt: (report.has_read_prompt).then(|| shop.prompt.identity.clone()),
         outputs,
@@ -333,7 +466,7 @@ fn failed(
     Ok(Worked::Failed {
         error: job_error(error),
         words: redact::redact_str(&error.to_string()),
-        wrote: outputs != bench.survey.outputs || !faults.is_empty(),
+        wrote: outputs != bench.prepared() || !faults.is_empty(),
         tokens,
         patience_seconds: error.patience_seconds(),
     })

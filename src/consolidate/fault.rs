@@ -3,6 +3,7 @@
 use crate::consolidate::Complaint;
 use crate::consolidate::guard::GuardFault;
 use crate::domain::id::ThreadId;
+use crate::domain::note::NOTE_MARK;
 use crate::domain::path::TreePath;
 use crate::ledger::JobError;
 use crate::text::redact;
@@ -63,6 +64,22 @@ pub(crate) enum Fault {
     Conflict {
         path: TreePath,
     },
+    /// No line says what a new or edited note asks to remember.
+    NoteUnsaid {
+        note: TreePath,
+        line: String,
+    },
+    /// A line that an earlier note brought is gone.
+    NoteDropped {
+        path: TreePath,
+        line: String,
+    },
+    /// Something stands there that a note took out.
+    NoteUndone {
+        note: TreePath,
+        path: TreePath,
+        line_number: u32,
+    },
     /// A new recap that nothing cites and that was not skipped with a reason.
     Unnamed {
         path: TreePath,
@@ -88,6 +105,7 @@ impl Fault {
             Self::InTheWay { .. } => "in-the-way",
             Self::Conflict { .. } => "conflict",
             Self::Unnamed { .. } => "unnamed",
+            Self::NoteUnsaid { .. } | Self::NoteDropped { .. } | Self::NoteUndone { .. } => "note",
         }
     }
 
@@ -127,6 +145,17 @@ impl Fault {
             Self::Conflict { path } => {
                 format!("the person changed the same lines of `{path}` meanwhile")
             }
+            Self::NoteUnsaid { note, line } => format!(
+                "no line that ends in `{NOTE_MARK}` says what the note `{note}` asks for: {line}"
+            ),
+            Self::NoteDropped { path, line } => format!(
+                "a line of `{path}` that a note brought is gone; only a note, or a retirement with a reason, takes it away: {line}"
+            ),
+            Self::NoteUndone {
+                note,
+                path,
+                line_number,
+            } => format!("`{path}` line {line_number} says what the note `{note}` took out"),
             Self::Unnamed {
                 path,
                 thread_id,
@@ -149,7 +178,10 @@ impl Fault {
             Self::SecretCommitted { .. } | Self::InTheWay { .. } => JobError::NeedsMending,
             Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
             Self::Guard(_) => JobError::LossGuard,
-            Self::Unnamed { .. } => JobError::InputsPassedOver,
+            Self::Unnamed { .. }
+            | Self::NoteUnsaid { .. }
+            | Self::NoteDropped { .. }
+            | Self::NoteUndone { .. } => JobError::InputsPassedOver,
             Self::NotFinished => JobError::WorkerUnfinished,
         }
     }
@@ -163,6 +195,7 @@ impl Fault {
                 | Self::Secret { .. }
                 | Self::SecretCommitted { .. }
                 | Self::Withheld { .. }
+                | Self::NoteUndone { .. }
         )
     }
 

@@ -123,6 +123,8 @@ pub(crate) struct GuardFacts<'a> {
     pub(crate) fresh_notes: &'a [FreshNote],
     /// Text of notes that are gone since the last baseline.
     pub(crate) gone_notes: &'a [String],
+    /// What code took out for a note, normalised.
+    pub(crate) taken_out: &'a BTreeMap<String, TreePath>,
     /// What the worker says it took out: text and reason.
     pub(crate) retired: &'a [(String, String)],
     /// What a person took away, home and folder.
@@ -420,6 +422,10 @@ fn is_superseded(entry: &Entry, threads: &[ThreadId], facts: &GuardFacts<'_>) ->
 }
 
 fn contradicted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+    if let Some(note) = facts.taken_out.get(&shingles::normalise(&entry.text)) {
+        let by = note.to_string();
+        return Some(Reason::Contradicted { by });
+    }
     let mut notes = facts.fresh_notes.iter();
     if let Some(note) = notes.find(|note| note.asks_about(&entry.text)) {
         let by = note.path.to_string();

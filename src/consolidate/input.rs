@@ -152,6 +152,8 @@ pub(crate) struct PromptFacts<'a> {
     /// Paths of the staged tree.
     pub(crate) paths: &'a [TreePath],
     pub(crate) person_entries: &'a [Entry],
+    /// What code did for notes already.
+    pub(crate) orders: &'a [String],
     pub(crate) summary_bytes_max: usize,
     /// A person's own template instead of ours.
     pub(crate) template: Option<&'a str>,
@@ -188,6 +190,7 @@ pub(crate) fn prompt(facts: &PromptFacts<'_>) -> Result<Prompt, minijinja::Error
             mode => facts.mode.to_string(),
             resets_summary => facts.resets_summary,
             extensions => extensions(facts.paths),
+            orders => facts.orders.join("\n"),
             person_entries => person_entries(facts.person_entries),
             recaps => RECAPS,
             summary_bytes_max => facts.summary_bytes_max,

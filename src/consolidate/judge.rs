@@ -13,6 +13,7 @@ use crate::consolidate::coverage::{self, FreshRecap, LeftOutRecap};
 use crate::consolidate::edits::kind_in;
 pub(crate) use crate::consolidate::fault::Fault;
 use crate::consolidate::guard::{self, GuardFacts, GuardLimits, Loss, LossCount};
+use crate::consolidate::orders;
 use crate::consolidate::plan::Plan;
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
@@ -22,6 +23,7 @@ use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::model::offline::consolidate::asks::Asking;
+use crate::model::offline::consolidate::orders::Carried;
 use crate::model::{Retired, Skipped};
 use crate::store::Store;
 use crate::text::entries;
@@ -178,6 +180,10 @@ pub(crate) struct JudgeFacts<'a> {
     pub(crate) fresh_threads: &'a BTreeSet<ThreadId>,
     pub(crate) fresh_notes: &'a [FreshNote],
     pub(crate) gone_notes: &'a [String],
+    /// What code made of the notes before the worker started.
+    pub(crate) carried: &'a Carried,
+    /// Code carried notes out on summary and handbook too.
+    pub(crate) is_by_code: bool,
     /// Recaps that are new or changed in this pass.
     pub(crate) fresh_recaps: &'a [FreshRecap],
     pub(crate) retired: &'a [Retired],
@@ -235,6 +241,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
     faults.extend(overruled(&new, facts));
     let accounted = coverage::account(facts.version, &new, facts.fresh_recaps, facts.skipped);
     faults.extend(accounted.unnamed);
+    faults.extend(orders::check(facts, &new));
 
     let retired = retired(facts);
     let losses = guard::losses(&GuardFacts {
@@ -247,6 +254,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         fresh_threads: facts.fresh_threads,
         fresh_notes: facts.fresh_notes,
         gone_notes: facts.gone_notes,
+        taken_out: &facts.carried.taken_out,
         retired: &retired,
         withheld: facts.withheld,
     });
@@ -279,6 +287,16 @@ fn is_far_too_large(facts: &JudgeFacts<'_>) -> bool {
 fn is_full(facts: &JudgeFacts<'_>) -> bool {
     let summary = (facts.new.iter()).find(|(path, _)| path.kind() == FileKind::Summary);
     summary.is_some_and(|(_, file)| facts.beside.summary_bytes_max * 2 <= file.text.len() * 3)
+}
+
+/// These outputs with other texts: what is not among the texts is gone.
+pub(crate) fn with_texts(outputs: &Outputs, texts: &BTreeMap<TreePath, String>) -> Outputs {
+    let of = |(path, text): (&TreePath, &String)| {
+        let executable = outputs.get(path).is_some_and(|file| file.executable);
+        let text = text.clone();
+        (path.clone(), OutputFile { text, executable })
+    };
+    texts.iter().map(of).collect()
 }
 
 /// Entries of summary and handbook, in file order.
@@ -354,7 +372,9 @@ pub(crate) fn errors_in_outputs(
 }
 
 fn withheld(new: &[Entry], facts: &JudgeFacts<'_>) -> Vec<Fault> {
-    brought_back(new, facts.withheld, facts.person_entries)
+    let mut lines = new.to_vec();
+    lines.extend(orders::new_in_skills(facts));
+    brought_back(&lines, facts.withheld, facts.person_entries)
 }
 
 /// Entries that say what is withheld, unless a person wrote them. At the head

@@ -59,6 +59,7 @@ mod judge;
 pub(crate) mod lost;
 mod mend;
 pub(crate) mod message;
+mod orders;
 pub(crate) mod past;
 mod pending;
 mod plan;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::consolidate::absorb::{self, Place, SortedOut};
-use crate::consolidate::attempt::{self, Bench};
+use crate::consolidate::attempt::{self, Bench, BenchTask};
 use crate::consolidate::judge::Fault;
 use crate::consolidate::lost;
 use crate::consolidate::mend;
@@ -126,7 +126,11 @@ fn preview(
     head: ObjectId,
     texts: &Texts<'_>,
 ) -> Result<Redacted, ConsolidateError> {
-    let bench = Bench::new(place, survey, past, withheld, head, texts)?;
+    let task = BenchTask {
+        inputs: &survey.inputs,
+        applies_notes: false,
+    };
+    let bench = Bench::new(place, survey, past, withheld, head, texts, task)?;
     let staging = place.home.staging().join("RUN");
     Ok(attempt::prompt(place, survey, &bench, &staging)?.text)
 }

@@ -14,13 +14,14 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
-use crate::consolidate::attempt::{self, Attempt, Bench};
+use crate::consolidate::attempt::{self, Attempt, Bench, BenchTask};
 use crate::consolidate::beside;
 use crate::consolidate::coverage::LeftOutRecap;
 use crate::consolidate::edits::{self, LeftAlone, kind_in};
 use crate::consolidate::guard;
 use crate::consolidate::judge::{self, Fault, OutputFile, Outputs, Verdict};
 use crate::consolidate::message::{self, BaselineFacts};
+use crate::consolidate::orders;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::survey::{Survey, Texts};
 use crate::consolidate::{Complaint, ConsolidateError, LeftFile};
@@ -288,6 +289,10 @@ fn rejudge(
         withheld.as_slice(),
         head,
         &texts,
+        BenchTask {
+            inputs: &press.survey.inputs,
+            applies_notes: press.bench.applies_notes(),
+        },
     )?;
     let mut outputs = survey.outputs.clone();
     let mut changes = Vec::new();
@@ -338,14 +343,19 @@ fn forget(
         return Ok(Vec::new());
     }
     let named = &attempt.report.forgotten;
-    let left = judge::all_entries(&ready.outputs);
+    let lines = |outputs: &Outputs| {
+        let mut lines = judge::all_entries(outputs);
+        lines.extend(orders::in_skills(outputs));
+        lines
+    };
+    let left = lines(&ready.outputs);
     let is_gone = |entry: &Entry| {
         let text = &entry.text;
         edits::states_something(entry)
             && named.iter().any(|it| guard::is_near_equal(it, text))
             && !left.iter().any(|it| guard::is_near_equal(&it.text, text))
     };
-    let mut gone = judge::all_entries(&ready.old);
+    let mut gone = lines(&ready.old);
     gone.retain(is_gone);
     let held = absorb::hold(&gone, WithheldReason::Forgotten, withheld, press.ids);
     let new = absorb::name(held, press.ids, press.place.now);

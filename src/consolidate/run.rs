@@ -13,7 +13,7 @@
 //! decided in the pure files.
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
-use crate::consolidate::attempt::{self, Attempt, Bench, Worked, Workshop};
+use crate::consolidate::attempt::{self, Attempt, Bench, BenchTask, Worked, Workshop};
 use crate::consolidate::books::Books;
 use crate::consolidate::idle::{IdleFacts, IdleKey};
 use crate::consolidate::input;
@@ -22,7 +22,7 @@ use crate::consolidate::mend;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
 use crate::consolidate::publish::{self, Press, Printed};
-use crate::consolidate::staging::Staging;
+use crate::consolidate::staging::{self, Staging};
 use crate::consolidate::survey::{self, Survey, Texts};
 use crate::consolidate::worker::Office as _;
 use crate::consolidate::{
@@ -396,9 +396,13 @@ impl Pass<'_> {
         let place = &self.place;
         let texts = Texts::of(place.store);
         let held = prepared.withheld.as_slice();
-        let bench = Bench::new(place, survey, past, held, prepared.head, &texts)?;
+        let task = BenchTask {
+            inputs: &survey.inputs,
+            applies_notes: self.model.applies_notes(),
+        };
+        let bench = Bench::new(place, survey, past, held, prepared.head, &texts, task)?;
         // 5. Staging, with the workspace diff.
-        let staging = self.stage(survey, &texts)?;
+        let staging = self.stage(survey, &bench, &texts)?;
         stop::point("consolidate.staged");
         // 6, 7. The worker, and the judgement of what it left.
         let worked = self.work(survey, &bench, &staging, books)?;
@@ -464,7 +468,12 @@ impl Pass<'_> {
         publish_and_tell(&press, &attempt, books, report)
     }
 
-    fn stage(&self, survey: &Survey, texts: &Texts<'_>) -> Result<Staging, ConsolidateError> {
+    fn stage(
+        &self,
+        survey: &Survey,
+        bench: &Bench<'_>,
+        texts: &Texts<'_>,
+    ) -> Result<Staging, ConsolidateError> {
         let place = &self.place;
         let diff = input::workspace_diff(&survey::worker_diff(place, texts, survey)?);
         Staging::write(
@@ -473,6 +482,10 @@ impl Pass<'_> {
             &self.run,
             &survey.plan,
             place.store,
+            &staging::Prepared {
+                old: &survey.outputs,
+                new: &bench.prepared(),
+            },
             &diff,
         )
     }

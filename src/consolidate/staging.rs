@@ -9,16 +9,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::consolidate::ConsolidateError;
-use crate::consolidate::judge::Seen;
+use crate::consolidate::judge::{Outputs, Seen};
 use crate::consolidate::plan::{Plan, Planned};
 use crate::domain::id::RunId;
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
-use crate::domain::path::WORKSPACE_DIFF;
+use crate::domain::path::{TreePath, WORKSPACE_DIFF};
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
 use crate::store::Store;
 use crate::sys::fs::{self, EntryType, FsError};
 use crate::sys::home::Home;
+use crate::text::redact;
 
 /// Most files that are read back; more is no memory folder.
 const FILES_MAX: usize = 100_000;
@@ -29,6 +30,18 @@ const DEPTH_MAX: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Staging {
     folder: PathBuf,
+}
+
+/// The memory files of the head, and what code made of them before the worker.
+pub(crate) struct Prepared<'a> {
+    pub(crate) old: &'a Outputs,
+    pub(crate) new: &'a Outputs,
+}
+
+impl Prepared<'_> {
+    fn is_changed(&self, path: &TreePath) -> bool {
+        self.old.get(path) != self.new.get(path)
+    }
 }
 
 impl Drop for Staging {
@@ -52,6 +65,7 @@ impl Staging {
         run: &RunId,
         plan: &Plan,
         store: &Store,
+        prepared: &Prepared<'_>,
         diff: &Redacted,
     ) -> Result<Self, ConsolidateError> {
         let ending = format!("-{version}");
@@ -62,7 +76,7 @@ impl Staging {
         let made = fs::make_folders(&staging.folder);
         made.map_err(ConsolidateError::Staging)?;
         for (path, planned) in &plan.files {
-            if plan.hidden.contains(path) {
+            if plan.hidden.contains(path) || prepared.is_changed(path) {
                 continue;
             }
             match planned {
@@ -73,6 +87,12 @@ impl Staging {
                 Planned::New { content, .. } => {
                     staging.put(path.as_str(), content.as_str().as_bytes(), false)?;
                 }
+            }
+        }
+        for (path, file) in prepared.new {
+            if prepared.is_changed(path) {
+                let text = redact::redact_str(&file.text);
+                staging.put(path.as_str(), text.as_str().as_bytes(), file.executable)?;
             }
         }
         staging.put(WORKSPACE_DIFF, diff.as_str().as_bytes(), false)?;

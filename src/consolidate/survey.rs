@@ -384,7 +384,15 @@ fn recap_texts(
     Ok(recaps)
 }
 
-fn planned_text(texts: &Texts<'_>, planned: &Planned) -> Result<String, ConsolidateError> {
+/// The text of a file of the planned tree.
+///
+/// # Errors
+///
+/// When a blob cannot be read.
+pub(crate) fn planned_text(
+    texts: &Texts<'_>,
+    planned: &Planned,
+) -> Result<String, ConsolidateError> {
     match planned {
         Planned::Head(blob) => texts.get(blob.id),
         Planned::New { content, .. } => Ok(content.as_str().to_owned()),

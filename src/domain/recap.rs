@@ -36,6 +36,10 @@ pub(crate) struct RecapHeader {
     pub(crate) raw_memory: Option<Redacted>,
 }
 
+/// Before words that a recap gave out as a person's and that nobody said so:
+/// they are the model's.
+pub(crate) const PARAPHRASE_MARK: &str = "[paraphrase]";
+
 /// A recap: header and Markdown. An empty body is the remembered no-op.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Recap {

@@ -41,6 +41,8 @@ pub(crate) struct Finding {
     pub(crate) slug: Option<String>,
     /// Version 1 only.
     pub(crate) raw_memory: Option<Redacted>,
+    /// Lines that gave out as the person's what they did not say.
+    pub(crate) ungrounded: usize,
 }
 
 impl Finding {
@@ -51,6 +53,7 @@ impl Finding {
             recap: Redacted::default(),
             slug: None,
             raw_memory: None,
+            ungrounded: 0,
         }
     }
 }
@@ -118,10 +121,13 @@ impl ReplyV1 {
         if self.raw_memory.is_empty() || self.rollout_summary.is_empty() {
             return Answer::Nothing;
         }
+        let recap = grounding.mark(&self.rollout_summary);
+        let raw_memory = grounding.mark(&self.raw_memory);
         Answer::Kept(Finding {
-            recap: redact_str(&grounding.mark(&self.rollout_summary)),
+            recap: redact_str(&recap.text),
             slug: self.rollout_slug.as_deref().and_then(slug),
-            raw_memory: Some(redact_str(&grounding.mark(&self.raw_memory))),
+            raw_memory: Some(redact_str(&raw_memory.text)),
+            ungrounded: recap.count + raw_memory.count,
         })
     }
 }
@@ -138,12 +144,14 @@ impl ReplyV2 {
         if self.rollout_summary.is_empty() {
             return Answer::Nothing;
         }
-        let whole = redact_str(&grounding.mark(&self.rollout_summary));
+        let marked = grounding.mark(&self.rollout_summary);
+        let whole = redact_str(&marked.text);
         let cut = middle_bytes(whole.as_str(), RECAP_V2_BYTES);
         Answer::Kept(Finding {
             recap: redact_str(&cut),
             slug: slug(&self.rollout_slug),
             raw_memory: None,
+            ungrounded: marked.count,
         })
     }
 }

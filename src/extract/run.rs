@@ -93,6 +93,8 @@ pub(crate) struct Report {
     pub(crate) tokens: Tokens,
     /// What became of the records of the rollout; all zero when it was not read.
     pub(crate) reading: ReadReport,
+    /// Lines of the reply that gave out as the person's what they did not say.
+    pub(crate) ungrounded: usize,
     /// The session ended well and the ledger could not be told. The recap
     /// file says it all the same.
     pub(crate) ledger_problem: Option<LedgerError>,
@@ -103,6 +105,7 @@ pub(crate) struct Report {
 struct Seen {
     tokens: Tokens,
     reading: ReadReport,
+    ungrounded: usize,
     ledger_problem: Option<LedgerError>,
 }
 
@@ -230,6 +233,7 @@ impl Pass<'_> {
             outcome,
             tokens: seen.tokens,
             reading: seen.reading,
+            ungrounded: seen.ungrounded,
             ledger_problem: seen.ledger_problem,
         }
     }
@@ -298,7 +302,11 @@ impl Pass<'_> {
             let meter = SessionMeter::new(self, state);
             let asked = self.ask(&prepared, &meter);
             seen.tokens = meter.tokens();
-            asked?
+            let asked = asked?;
+            if let Answer::Kept(finding) = &asked.answer {
+                seen.ungrounded = finding.ungrounded;
+            }
+            asked
         } else {
             Asked::nothing()
         };

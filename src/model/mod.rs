@@ -58,6 +58,12 @@ pub(crate) trait Model: Send + Sync {
         None
     }
 
+    /// Whether it applies notes by the rules that code knows. For any other
+    /// worker code does it before and looks after.
+    fn applies_notes(&self) -> bool {
+        false
+    }
+
     /// Turns one session into the text of a reply.
     ///
     /// # Errors

@@ -407,6 +407,7 @@ impl Story {
             new: &self.new,
             recaps: &self.recaps,
             is_full: self.is_full,
+            taken_out: &BTreeMap::new(),
             old_recaps: &self.old_recaps,
             threads: &self.threads,
             fresh_threads: &self.fresh_threads,

@@ -132,6 +132,7 @@ fn render(
         resets_summary: false,
         staging: "/staging/run",
         paths: &paths,
+        orders: &[],
         person_entries: &[],
         summary_bytes_max: 8_000,
         template,

@@ -11,6 +11,7 @@ use crate::domain::path::TreePath;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
+use crate::model::offline::consolidate::orders::Carried;
 use crate::store::{Blob, Store};
 use crate::text::entries;
 use crate::text::note;
@@ -199,6 +200,8 @@ fn faults(new: &str, case: &Case) -> Vec<Fault> {
         fresh_notes: &case.notes,
         fresh_recaps: &[],
         skipped: &[],
+        carried: &Carried::default(),
+        is_by_code: false,
         gone_notes: &[],
         retired: &[],
         withheld: &case.withheld,

@@ -109,11 +109,14 @@ fn a_worker_that_changes_nothing_makes_a_baseline_of_inputs_only() {
     let mut sandbox = Sandbox::new();
     sandbox.extract(1, 1, "the build needs node 22");
     sandbox.run_done();
-    sandbox.note("2025-12-01T10-00-00-nothing", "Nothing of interest.");
+    sandbox.write("extensions/web/instructions.md", "pages I read\n");
     sandbox.script(|_| finished());
     let report = sandbox.run_done();
     assert!(report.outputs.is_empty());
-    assert_eq!(sandbox.log()[0], "baseline: 1 note; memory files unchanged");
+    assert_eq!(
+        sandbox.log()[0],
+        "baseline: 1 instruction; memory files unchanged"
+    );
     sandbox.run_idle();
 }
 

@@ -25,6 +25,10 @@ impl Model for Offline {
         true
     }
 
+    fn applies_notes(&self) -> bool {
+        true
+    }
+
     fn extract(&self, request: &ExtractionRequest<'_>) -> Result<Reply, ModelError> {
         Ok(extract::extract(request))
     }

@@ -5,7 +5,7 @@
 //! and the usual names of the lists in several languages. What it does not
 //! know stays in the recap: nothing is guessed into memory.
 
-use crate::domain::recap::Recap;
+use crate::domain::recap::{PARAPHRASE_MARK, Recap};
 use crate::model::offline::consolidate::labels::{self, Label};
 use crate::model::offline::consolidate::line;
 use crate::model::offline::shape::Outcome;
@@ -57,6 +57,12 @@ pub(super) fn read(recap: &Recap) -> RecapBody {
             title: fallback,
             ..TaskBody::default()
         });
+    }
+    // What a recap only gave out as the person's words is the model's.
+    for task in &mut body.tasks {
+        let is_persons = |text: &String| !text.contains(PARAPHRASE_MARK);
+        task.preferences.retain(is_persons);
+        task.requests.retain(is_persons);
     }
     body.title = line::of_header(&body.title, TITLE_BYTES_MAX);
     body.context = line::without_pointers(&body.context);

@@ -19,6 +19,7 @@ mod labels;
 mod line;
 mod note_text;
 mod notes_apply;
+pub(crate) mod orders;
 mod outline;
 mod ranking;
 mod series;

@@ -28,6 +28,7 @@ use self::lists::Scope;
 use self::render::{NOTES_KEY, file_bullet, lead_lines, lead_only, notes_group};
 use self::tasks::{HeadTask, TaskFate, head_tasks, is_same_task};
 
+pub(super) use self::render::{NOTES_TITLE, notes_lead};
 pub(super) use self::tasks::KEYWORDS_TITLE;
 
 mod lists;

@@ -12,7 +12,7 @@ use crate::model::offline::consolidate::outline::{Block, Section};
 /// Key and title of the group that holds what only notes say.
 pub(super) const NOTES_KEY: &str = "extensions/ad_hoc";
 
-pub(super) const NOTES_TITLE: &str = "notes";
+pub(in crate::model::offline::consolidate) const NOTES_TITLE: &str = "notes";
 
 /// Most bytes of a project's identity.
 const KEY_BYTES_MAX: usize = 300;
@@ -46,6 +46,11 @@ pub(super) fn lead_only(group: &Group) -> Section {
         .blocks
         .push(Block::paragraph(lead_lines(group).join("\n")));
     section
+}
+
+/// The lead of the group that holds what only notes say.
+pub(in crate::model::offline::consolidate) fn notes_lead() -> [String; 2] {
+    lead_lines(&notes_group(Vec::new()))
 }
 
 /// `scope:` and `applies_to:`.
