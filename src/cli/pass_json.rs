@@ -70,6 +70,8 @@ struct ConsolidationJson {
     set_aside: Vec<String>,
     inputs: usize,
     outputs: Vec<OutputJson>,
+    /// Lines that a reset had brought back although they are withheld.
+    taken_out_again: Vec<String>,
     complaints: Vec<String>,
     left_alone: Vec<String>,
     unmatched_notes: Vec<String>,
@@ -184,6 +186,9 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
                 lines_added: output.lines_added,
                 lines_removed: output.lines_removed,
             })
+            .collect(),
+        taken_out_again: (report.taken_out_again.iter())
+            .map(|line| line.words.to_string())
             .collect(),
         complaints: (report.complaints.iter())
             .map(|complaint| format!("[{}] {}", complaint.code, complaint.words))

@@ -10,6 +10,7 @@ use crate::cli::pass_json::pass_json;
 use crate::cli::pass_verdict::verdict;
 use crate::cli::programs;
 use crate::cli::report::{Class, Failure, Printer, counted};
+use crate::cli::services;
 use crate::config::Config;
 use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
 use crate::domain::version::MemoryVersion;
@@ -37,6 +38,9 @@ pub(crate) fn run_and_report(
     let model = context.extract_model(config)?;
     let consolidation_model = context.consolidation_model(config)?;
     if let Some(notice) = programs::notice(context, config) {
+        context.printer.warn(notice);
+    }
+    if let Some(notice) = services::notice(config) {
         context.printer.warn(notice);
     }
     let interrupt = Interrupt::listen().unwrap_or_default();
@@ -408,6 +412,9 @@ fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateRep
                 "{name}: baseline {}: {inputs}; {outputs}",
                 baseline.short()
             ));
+            for line in &report.taken_out_again {
+                printer.line(format!("{name}: taken out again: {}", line.words));
+            }
         }
         Outcome::NothingToDo => {}
         Outcome::Deferred { until } => {

@@ -2,7 +2,7 @@
 
 use crate::cli::context::Context;
 use crate::cli::report::{Class, Failure};
-use crate::config::Config;
+use crate::config::{Backend, Config};
 use crate::domain::endpoint::{Endpoint, Header, HeaderValue, KeyPlace};
 use crate::model::api::http::{Http, HttpSettings, ProxySettings};
 use crate::model::api::key::Key;
@@ -40,8 +40,8 @@ pub(crate) fn service(
     })?;
     let variables = &context.environment.variables;
     let endpoint = endpoint(config, kind)?;
-    let key_place = key_place(context, config, kind, &endpoint);
-    let key = key_place.as_ref().map(|place| key(place, variables));
+    let key_place = key_place(config, kind, &endpoint);
+    let key = (key_place.as_ref()).map(|place| key(place, variables, &endpoint));
     let not_zero = |tokens: usize| (tokens != 0).then_some(tokens);
     let service = Service::new(ServiceParts {
         kind,
@@ -84,20 +84,9 @@ fn endpoint(config: &Config, kind: Kind) -> Result<Endpoint, Failure> {
 
 /// A service elsewhere that takes the place of the usual one is not given the
 /// key of the usual one, unless it is named.
-fn key_place(
-    context: &Context,
-    config: &Config,
-    kind: Kind,
-    endpoint: &Endpoint,
-) -> Option<KeyPlace> {
+fn key_place(config: &Config, kind: Kind, endpoint: &Endpoint) -> Option<KeyPlace> {
     let settings = &config.model;
     if let Some(path) = &settings.key_file {
-        if fs::is_open_to_others(path) {
-            let shown = path.display();
-            (context.printer).warn(format!(
-                "others on this machine may read the key in `{shown}`: `chmod 600 {shown}`"
-            ));
-        }
         return Some(KeyPlace::File(path.clone()));
     }
     if let Some(name) = &settings.key_env {
@@ -108,8 +97,25 @@ fn key_place(
     is_own.then(|| KeyPlace::Variable(variable.to_owned()))
 }
 
-fn key(place: &KeyPlace, variables: &Variables) -> Result<Key, Failure> {
-    Key::fetch(place, variables).map_err(|error| {
+/// What a person should know of the key file, once in a command.
+pub(crate) fn notice(config: &Config) -> Option<String> {
+    let settings = &config.model;
+    let is_service = |backend| {
+        matches!(
+            backend,
+            Backend::OpenAi | Backend::Chat | Backend::Anthropic
+        )
+    };
+    let asks_one = is_service(settings.backend) || config.worker.kind.is_some_and(is_service);
+    let path = settings.key_file.as_ref().filter(|_| asks_one)?;
+    let shown = path.display();
+    fs::is_open_to_others(path).then(|| {
+        format!("others on this machine may read the key in `{shown}`: `chmod 600 {shown}`")
+    })
+}
+
+fn key(place: &KeyPlace, variables: &Variables, endpoint: &Endpoint) -> Result<Key, Failure> {
+    Key::fetch(place, variables, endpoint.is_this_machine()).map_err(|error| {
         Failure::refused(&error).hint(
             "set `key_env` under `[model]` to the name of the variable that holds the key, or \
              `key_file` to a file; nothing was written",

@@ -272,7 +272,7 @@ pub(super) const KEYS: &[Key] = &[
     other!(
         model.command,
         Words,
-        "The program of the back end `command` and its arguments; for `codex` and `claude` where the program is, and arguments that it gets first"
+        "The program of the back end `command` and its arguments, any exit code of which but 0 is a failure; for `codex` and `claude` where the program is, and arguments that it gets first"
     ),
     other!(
         model.command_variables,

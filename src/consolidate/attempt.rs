@@ -433,12 +433,18 @@ fn look(
     tokens: Tokens,
 ) -> Result<Attempt, ConsolidateError> {
     let bench = shop.bench;
-    let seen = shop.staging.read_back()?;
+    let seen = shop.staging.read_back(&bench.survey.plan)?;
     let (outputs, mut faults) = judge::touched(bench.place.version, &bench.survey.plan, &seen);
     if !report.finished {
         faults.insert(0, Fault::NotFinished);
     }
-    let mut verdict = bench.judge(&outputs, &report);
+    let is_flood = |fault: &Fault| matches!(fault, Fault::Flood { .. });
+    // What was not looked at cannot be judged.
+    let mut verdict = if faults.iter().any(is_flood) {
+        Verdict::default()
+    } else {
+        bench.judge(&outputs, &report)
+    };
     faults.append(&mut verdict.faults);
     verdict.faults = faults;
     bench.add_orders(&mut report, &verdict);
@@ -461,7 +467,7 @@ fn failed(
     tokens: Tokens,
 ) -> Result<Worked, ConsolidateError> {
     let bench = shop.bench;
-    let seen = shop.staging.read_back()?;
+    let seen = shop.staging.read_back(&bench.survey.plan)?;
     let (outputs, faults) = judge::touched(bench.place.version, &bench.survey.plan, &seen);
     Ok(Worked::Failed {
         error: job_error(error),

@@ -3,6 +3,7 @@
 use crate::consolidate::Complaint;
 use crate::consolidate::guard::GuardFault;
 use crate::domain::id::ThreadId;
+use crate::domain::limits::{NEW_BYTES_MAX, NEW_FILES_MAX};
 use crate::domain::note::NOTE_MARK;
 use crate::domain::path::TreePath;
 use crate::ledger::JobError;
@@ -21,6 +22,16 @@ pub(crate) enum Fault {
     },
     TooLarge {
         path: String,
+        bytes: u64,
+    },
+    /// Neither a file nor a folder, or a folder too deep.
+    Unfit {
+        path: String,
+        why: &'static str,
+    },
+    /// More files besides those it was given than may come, or more bytes.
+    Flood {
+        files: usize,
         bytes: u64,
     },
     NotUtf8 {
@@ -95,6 +106,8 @@ impl Fault {
             Self::NotAllowed { .. } => "not-allowed",
             Self::Symlink { .. } => "symlink",
             Self::TooLarge { .. } => "too-large",
+            Self::Unfit { .. } => "unfit",
+            Self::Flood { .. } => "flood",
             Self::NotUtf8 { .. } => "not-utf8",
             Self::Secret { .. } | Self::SecretCommitted { .. } => "secret",
             Self::Invalid { code, .. } => code,
@@ -118,6 +131,10 @@ impl Fault {
             }
             Self::Symlink { path } => format!("`{path}` is a symbolic link"),
             Self::TooLarge { path, bytes } => format!("`{path}` has {bytes} bytes"),
+            Self::Unfit { path, why } => format!("`{path}` {why}"),
+            Self::Flood { files, bytes } => format!(
+                "at least {files} files with {bytes} bytes were made; {NEW_FILES_MAX} files with {NEW_BYTES_MAX} bytes may be"
+            ),
             Self::NotUtf8 { path } => format!("`{path}` is not UTF-8 text"),
             Self::Secret { path, line_number } => {
                 format!("`{path}` line {line_number} holds what looks like a secret")
@@ -169,10 +186,13 @@ impl Fault {
     /// What the ledger is told.
     pub(crate) const fn job_error(&self) -> JobError {
         match self {
-            Self::NotAllowed { .. } | Self::Symlink { .. } => JobError::ResultNotAllowed,
-            Self::TooLarge { .. } | Self::NotUtf8 { .. } | Self::Invalid { .. } => {
-                JobError::ResultInvalid
+            Self::NotAllowed { .. } | Self::Symlink { .. } | Self::Unfit { .. } => {
+                JobError::ResultNotAllowed
             }
+            Self::TooLarge { .. }
+            | Self::Flood { .. }
+            | Self::NotUtf8 { .. }
+            | Self::Invalid { .. } => JobError::ResultInvalid,
             Self::Secret { .. } => JobError::ResultHoldsSecret,
             Self::Withheld { .. } => JobError::ResultHoldsWithheld,
             Self::SecretCommitted { .. } | Self::InTheWay { .. } => JobError::NeedsMending,
@@ -192,6 +212,7 @@ impl Fault {
             self,
             Self::Symlink { .. }
                 | Self::TooLarge { .. }
+                | Self::Flood { .. }
                 | Self::Secret { .. }
                 | Self::SecretCommitted { .. }
                 | Self::Withheld { .. }

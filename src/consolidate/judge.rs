@@ -42,8 +42,15 @@ pub(crate) enum Seen {
         bytes: u64,
     },
     Symlink,
-    /// Neither file nor folder, or a name that cannot be a path in memory.
-    Unfit,
+    /// Neither a file nor a folder that is looked into.
+    Unfit {
+        why: &'static str,
+    },
+    /// More new files or bytes than may be; the rest was not looked at.
+    Flood {
+        files: usize,
+        bytes: u64,
+    },
 }
 
 /// An output file as the worker left it.
@@ -75,6 +82,12 @@ pub(crate) fn touched(
             Err(fault) => faults.push(fault),
         }
     }
+    if faults
+        .iter()
+        .any(|fault| matches!(fault, Fault::Flood { .. }))
+    {
+        return (outputs, faults);
+    }
     for path in plan.files.keys() {
         let is_output = kind_in(version, path).is_output();
         let is_shown = !plan.hidden.contains(path);
@@ -99,7 +112,14 @@ fn look(
                 path: name.to_owned(),
             });
         }
-        Seen::Unfit => return Err(not_allowed(name, "made")),
+        Seen::Unfit { why } => {
+            let path = name.to_owned();
+            return Err(Fault::Unfit { path, why });
+        }
+        Seen::Flood { files, bytes } => {
+            let (files, bytes) = (*files, *bytes);
+            return Err(Fault::Flood { files, bytes });
+        }
         Seen::TooLarge { bytes } => {
             let (path, bytes) = (name.to_owned(), *bytes);
             return Err(Fault::TooLarge { path, bytes });

@@ -220,6 +220,8 @@ pub(crate) struct ConsolidateReport {
     pub(crate) unfit: Vec<Unfit>,
     pub(crate) inputs: Vec<InputChange>,
     pub(crate) outputs: Vec<OutputChange>,
+    /// Lines that a reset had brought back although they are withheld.
+    pub(crate) taken_out_again: Vec<Complaint>,
     pub(crate) left_out: BTreeMap<ThreadId, LeftOut>,
     /// Input files of the tree that no worker sees, because they are withheld.
     pub(crate) held_back: Vec<TreePath>,
@@ -247,6 +249,7 @@ impl ConsolidateReport {
             unfit: Vec::new(),
             inputs: Vec::new(),
             outputs: Vec::new(),
+            taken_out_again: Vec::new(),
             left_out: BTreeMap::new(),
             held_back: Vec::new(),
             reverts: Vec::new(),

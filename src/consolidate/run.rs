@@ -526,6 +526,9 @@ fn publish_and_tell(
                 tell(report, it);
             }
             report.complaints.clear();
+            let came_back = |fault: &&Fault| matches!(fault, Fault::Withheld { .. });
+            let taken_out = press.survey.faults.iter().filter(came_back);
+            report.taken_out_again = taken_out.map(Fault::complaint).collect();
             report.skipped = left_out;
             report.outputs = attempt::output_changes(&press.survey.outputs, &outputs);
             Ok(Ended {

@@ -12,7 +12,7 @@ use crate::consolidate::ConsolidateError;
 use crate::consolidate::judge::{Outputs, Seen};
 use crate::consolidate::plan::{Plan, Planned};
 use crate::domain::id::RunId;
-use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
+use crate::domain::limits::{NEW_BYTES_MAX, NEW_FILES_MAX, SNAPSHOT_FILE_BYTES_MAX};
 use crate::domain::path::{TreePath, WORKSPACE_DIFF};
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
@@ -21,8 +21,6 @@ use crate::sys::fs::{self, EntryType, FsError};
 use crate::sys::home::Home;
 use crate::text::redact;
 
-/// Most files that are read back; more is no memory folder.
-const FILES_MAX: usize = 100_000;
 /// Deepest folder that is looked into.
 const DEPTH_MAX: usize = 16;
 
@@ -111,31 +109,56 @@ impl Staging {
             .map_err(ConsolidateError::Staging)
     }
 
-    /// Everything that lies in the folder now, by path below it.
+    /// Everything that lies in the folder now, by path below it. Of a flood of
+    /// files that are not in `plan` only the flood is told.
     ///
     /// # Errors
     ///
     /// When a folder cannot be listed or a file not read.
-    pub(crate) fn read_back(&self) -> Result<BTreeMap<String, Seen>, ConsolidateError> {
+    pub(crate) fn read_back(
+        &self,
+        plan: &Plan,
+    ) -> Result<BTreeMap<String, Seen>, ConsolidateError> {
         let mut seen = BTreeMap::new();
+        let (mut files, mut bytes) = (0, 0_u64);
         let mut folders = vec![(self.folder.clone(), 0)];
         while let Some((folder, depth)) = folders.pop() {
             for entry in fs::list(&folder).map_err(ConsolidateError::Staging)? {
                 let name = relative(&self.folder, &entry.path);
+                if entry.kind == EntryType::Folder && depth < DEPTH_MAX {
+                    folders.push((entry.path, depth + 1));
+                    continue;
+                }
+                if !is_planned(plan, &name) {
+                    let size = fs::size_and_time(&entry.path).map_or(0, |(size, _)| size);
+                    // One that is too large is refused for that by itself.
+                    bytes = bytes.saturating_add(size.min(SNAPSHOT_FILE_BYTES_MAX));
+                    files += 1;
+                }
+                if NEW_FILES_MAX < files || NEW_BYTES_MAX < bytes {
+                    let flood = Seen::Flood { files, bytes };
+                    return Ok(BTreeMap::from([(name, flood)]));
+                }
                 let found = match entry.kind {
-                    EntryType::Folder if depth < DEPTH_MAX => {
-                        folders.push((entry.path, depth + 1));
-                        continue;
-                    }
-                    EntryType::File if seen.len() < FILES_MAX => look(&entry.path)?,
+                    EntryType::File => look(&entry.path)?,
                     EntryType::Symlink => Seen::Symlink,
-                    _ => Seen::Unfit,
+                    EntryType::Folder => Seen::Unfit {
+                        why: "lies deeper than folders may",
+                    },
+                    EntryType::Other => Seen::Unfit {
+                        why: "is neither a file nor a folder",
+                    },
                 };
                 seen.insert(name, found);
             }
         }
         Ok(seen)
     }
+}
+
+fn is_planned(plan: &Plan, name: &str) -> bool {
+    let path = TreePath::parse(name);
+    name == WORKSPACE_DIFF || path.is_some_and(|path| plan.files.contains_key(&path))
 }
 
 fn look(path: &Path) -> Result<Seen, ConsolidateError> {

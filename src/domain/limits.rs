@@ -21,6 +21,12 @@ pub(crate) const INPUT_TOKENS_DEFAULT: usize = 150_000;
 /// Largest file that enters a snapshot of the memory folder (reference 6.5).
 pub(crate) const SNAPSHOT_FILE_BYTES_MAX: u64 = 10 * 1024 * 1024;
 
+/// Files that a worker may leave besides those it was given.
+pub(crate) const NEW_FILES_MAX: usize = 500;
+
+/// Bytes of all of these together.
+pub(crate) const NEW_BYTES_MAX: u64 = 32 * 1024 * 1024;
+
 /// How long a granted lease lasts, in seconds (reference 5.2, 6.2).
 pub(crate) const LEASE_SECONDS: i64 = 3_600;
 

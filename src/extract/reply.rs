@@ -12,6 +12,7 @@ use crate::domain::version::MemoryVersion;
 use crate::extract::grounding::Grounding;
 use crate::text::recap_name;
 use crate::text::redact::redact_str;
+use crate::text::thinking;
 use crate::text::truncate::middle_bytes;
 
 /// Largest reply that is looked at, in bytes. Real ones have a few thousand.
@@ -180,12 +181,7 @@ fn reply_error(error: &serde_json::Error) -> ReplyError {
 
 /// The reply without what some models put around the JSON.
 fn json_part(text: &str) -> Result<&str, ReplyError> {
-    let mut rest = text.trim_start_matches('\u{feff}').trim();
-    while let Some((open, close)) = THINKING.iter().find(|(open, _)| rest.starts_with(open)) {
-        let inside = &rest[open.len()..];
-        let (_, after) = inside.split_once(close).ok_or(ReplyError::CutOff)?;
-        rest = after.trim();
-    }
+    let mut rest = thinking::after(text).ok_or(ReplyError::CutOff)?;
     if rest.is_empty() {
         return Err(ReplyError::Empty);
     }
@@ -203,13 +199,6 @@ fn json_part(text: &str) -> Result<&str, ReplyError> {
         Err(ReplyError::NotJson)
     }
 }
-
-/// How models mark that they think aloud.
-const THINKING: &[(&str, &str)] = &[
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<reasoning>", "</reasoning>"),
-];
 
 #[cfg(test)]
 mod tests;

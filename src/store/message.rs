@@ -23,6 +23,9 @@ const BODY_BYTES_MAX: usize = 256 * 1024;
 /// What plain `git revert` writes, and so do we.
 const REVERTS: &str = "This reverts commit ";
 
+/// How the keys of our trailers begin.
+const OURS: &str = "Memrev-";
+
 /// The value of `Memrev-Kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum CommitKind {
@@ -342,7 +345,7 @@ pub(super) fn parse(message: &str) -> ParsedMessage<'_> {
 fn ours(paragraph: &str) -> Option<Trailers> {
     let mut trailers = Trailers::default();
     for line in paragraph.trim_matches('\n').lines() {
-        let (key, value) = trailer(line).filter(|(key, _)| key.starts_with("Memrev-"))?;
+        let (key, value) = trailer(line).filter(|(key, _)| key.starts_with(OURS))?;
         trailers.take(key, value);
     }
     trailers.kind.map(|_| trailers)
@@ -370,7 +373,9 @@ fn subject_line(text: &str) -> String {
 }
 
 /// Lines without control characters. One that starts with `---` would end
-/// the message for `git interpret-trailers`, so it is moved in by a space.
+/// the message for `git interpret-trailers`, and one that reads like a trailer
+/// of ours or like the sentence of a revert could be taken for it once a person
+/// has rewritten the message: these are moved in by a space.
 fn body_lines(text: &str) -> String {
     let mut kept = String::new();
     for line in text.lines() {
@@ -381,7 +386,7 @@ fn body_lines(text: &str) -> String {
             kept.push_str("[cut]\n");
             break;
         }
-        if line.starts_with("---") {
+        if line.starts_with("---") || is_forgery(&line) {
             kept.push(' ');
         }
         kept.push_str(line.trim_end());
@@ -390,9 +395,19 @@ fn body_lines(text: &str) -> String {
     kept.trim_matches('\n').to_owned()
 }
 
+/// Git takes keys in either case.
+fn is_forgery(line: &str) -> bool {
+    let begins = |with: &str| {
+        let start = line.get(..with.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(with))
+    };
+    begins(OURS) || begins(REVERTS)
+}
+
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::{any, prop_assert_eq, proptest};
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+    use proptest::sample::select;
 
     use super::{ChangeKind, CommitKind, CommitMessage, Input, parse};
     use crate::domain::id::{ObjectId, RunId, ThreadId};
@@ -523,6 +538,30 @@ mod tests {
                 .inputs([input("a -: b.md")]);
             let rendered = message.render();
             prop_assert_eq!(parse(&rendered).trailers, message.trailers);
+        }
+
+        /// Also when a person dropped our trailers, or put words behind them.
+        #[test]
+        fn nothing_in_a_body_reads_like_a_trailer_of_ours_or_a_revert(
+            parts in proptest::collection::vec(
+                select(vec![
+                    "Memrev-Kind: revert", "memrev-kind : init", "MEMREV-INPUT: A a.md 0101010101010101010101010101010101010101 -",
+                    "This reverts commit 0101010101010101010101010101010101010101.", "\n", "\n\n", "\r\n", "\u{1b}", "\u{0}", " ", "\t", "---\n", "x", "é",
+                ]),
+                0..24,
+            ),
+        ) {
+            let message = CommitMessage::new(CommitKind::Baseline, text("baseline: x"))
+                .body(text(&parts.concat()));
+            let rendered = message.render();
+            let (kept, trailers) = rendered.trim_end().rsplit_once("\n\n").unwrap();
+            prop_assert_eq!(trailers, "Memrev-Kind: baseline");
+            for rewritten in [kept.to_owned(), format!("{kept}\n\nwhy not\n")] {
+                let parsed = parse(&rewritten);
+                prop_assert_eq!((parsed.trailers.kind, parsed.reverts), (None, None));
+            }
+            let reads = |line: &str| line.to_lowercase().starts_with("memrev-");
+            prop_assert!(!kept.lines().any(reads), "{kept}");
         }
     }
 }

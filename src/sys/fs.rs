@@ -661,6 +661,37 @@ pub(crate) fn survey(folder: &Path) -> Vec<Surveyed> {
     files
 }
 
+/// What a folder takes up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct OnDisk {
+    /// Of the disk, where the system tells, else of the files.
+    pub(crate) bytes: u64,
+    /// Files and folders.
+    pub(crate) entries: usize,
+}
+
+/// Adds up a folder that may change meanwhile; stops at more than
+/// `entries_max`. Links are not followed.
+pub(crate) fn on_disk(folder: &Path, entries_max: usize) -> OnDisk {
+    let mut sum = OnDisk::default();
+    let walk = walkdir::WalkDir::new(folder).follow_links(false);
+    for entry in walk.into_iter().filter_map(Result::ok) {
+        sum.entries += 1;
+        if entries_max < sum.entries {
+            break;
+        }
+        let Ok(metadata) = entry.metadata() else {
+            continue;
+        };
+        #[cfg(unix)]
+        let bytes = std::os::unix::fs::MetadataExt::blocks(&metadata).saturating_mul(512);
+        #[cfg(not(unix))]
+        let bytes = metadata.len();
+        sum.bytes = sum.bytes.saturating_add(bytes);
+    }
+    sum
+}
+
 /// Size and time of change of a regular file; `None` for anything else.
 pub(crate) fn size_and_time(path: &Path) -> Option<(u64, Timestamp)> {
     let metadata = std::fs::symlink_metadata(path).ok()?;

@@ -46,6 +46,8 @@ pub(crate) struct Program {
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) seconds_max: u64,
     pub(crate) output_bytes_max: u64,
+    /// What its working folder and `scratch` may grow by, in bytes on disk.
+    pub(crate) disk_bytes_max: u64,
     /// `None`: it writes where it likes.
     pub(crate) walls: Option<Walls>,
     /// Removed when everything has ended, also when this process is gone.
@@ -62,6 +64,8 @@ pub(crate) enum End {
     TimeUp,
     /// Standard output went over its limit.
     TooMuchOutput,
+    /// Its folders grew over their limit.
+    TooMuchOnDisk,
     /// The caller said stop, or is gone.
     Stopped,
     NotStarted {

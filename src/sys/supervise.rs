@@ -2,7 +2,7 @@
 //!
 //! Both are this binary under hidden names. `memrev __supervise` reads an
 //! order from its standard input, starts the program, feeds it, gathers its
-//! output and ends it with all its descendants: at the limits, when the line
+//! output, looks at the size of its folders, and ends it with all its descendants: at the limits, when the line
 //! to the one who ordered it closes, or when the program has ended. On Linux
 //! orphans become the supervisor's children, so none escapes by losing its
 //! parent. `memrev __confine` is the program before it is the program: it
@@ -37,6 +37,7 @@ mod unix {
     use std::ffi::OsString;
     use std::io::{Read, Write as _};
     use std::os::unix::process::CommandExt as _;
+    use std::path::PathBuf;
     use std::process::{Child, Command, Stdio};
     use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
     use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +45,7 @@ mod unix {
 
     use rustix::process::{Pid, Resource, Rlimit, Signal, WaitId, WaitIdOptions};
 
+    use crate::sys::fs::OnDisk;
     use crate::sys::program::{
         CONFINE, ENDING_SECONDS_MAX, End, Order, Program, Report, read_framed, this_program,
     };
@@ -57,6 +59,16 @@ mod unix {
 
     /// What the program started may take this long to end after it.
     const GRACE: Duration = Duration::from_secs(1);
+
+    /// Pause between two looks at the folders' size.
+    const DISK_EVERY: Duration = Duration::from_millis(200);
+
+    /// Files and folders that a program may make in its folders.
+    const NEW_ENTRIES_MAX: usize = 50_000;
+
+    /// Largest file that a program can write anywhere, in bytes: far above the
+    /// log of an agent, far below a disk.
+    const FILE_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
     /// Pause between two looks at what is still alive.
     const LOOK_EVERY: Duration = Duration::from_millis(5);
@@ -113,6 +125,7 @@ mod unix {
         #[cfg(target_os = "linux")]
         rustix::process::set_child_subreaper(Some(rustix::process::getpid())).ok();
         let deadline = Instant::now() + Duration::from_secs(program.seconds_max);
+        let mut disk = Disk::of(program);
         let mut child = match start(program) {
             Ok(child) => child,
             Err(error) => {
@@ -121,13 +134,7 @@ mod unix {
             }
         };
         let (stdout, stderr) = attend(&mut child, input, program.output_bytes_max, sender);
-        let left = deadline.saturating_duration_since(Instant::now());
-        let cut_short = match events.recv_timeout(left) {
-            Ok(Event::Exited) => None,
-            Ok(Event::TooMuchOutput) => Some(End::TooMuchOutput),
-            Ok(Event::LineClosed) | Err(RecvTimeoutError::Disconnected) => Some(End::Stopped),
-            Err(RecvTimeoutError::Timeout) => Some(End::TimeUp),
-        };
+        let cut_short = wait_for_end(&mut disk, deadline, events);
         let left_behind = match cut_short {
             None => leftovers(&mut child),
             Some(_) => 0,
@@ -147,6 +154,69 @@ mod unix {
             stdout
         };
         told(end, left_behind, stdout, stderr)
+    }
+
+    /// Why it has to end, or `None` when it did by itself.
+    fn wait_for_end(disk: &mut Disk, deadline: Instant, events: &Receiver<Event>) -> Option<End> {
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            return match events.recv_timeout(left.min(disk.pause)) {
+                Ok(Event::Exited) => disk.is_over().then_some(End::TooMuchOnDisk),
+                Ok(Event::TooMuchOutput) => Some(End::TooMuchOutput),
+                Ok(Event::LineClosed) | Err(RecvTimeoutError::Disconnected) => Some(End::Stopped),
+                Err(RecvTimeoutError::Timeout) if deadline <= Instant::now() => Some(End::TimeUp),
+                Err(RecvTimeoutError::Timeout) if disk.is_over() => Some(End::TooMuchOnDisk),
+                Err(RecvTimeoutError::Timeout) => continue,
+            };
+        }
+    }
+
+    /// The folders of a program, and how large they may become.
+    struct Disk {
+        folders: Vec<PathBuf>,
+        bytes_max: u64,
+        entries_max: usize,
+        /// Until the next look.
+        pause: Duration,
+    }
+
+    impl Disk {
+        /// At the start: what lies there now does not count.
+        fn of(program: &Program) -> Self {
+            let mut folders = vec![program.folder.clone()];
+            let below = |scratch: &PathBuf| !program.folder.starts_with(scratch);
+            // The scratch folder may hold the working folder.
+            match &program.scratch {
+                Some(scratch) if below(scratch) => folders.push(scratch.clone()),
+                Some(scratch) => folders = vec![scratch.clone()],
+                None => {}
+            }
+            let now = size(&folders, usize::MAX);
+            Self {
+                folders,
+                bytes_max: now.bytes.saturating_add(program.disk_bytes_max),
+                entries_max: now.entries.saturating_add(NEW_ENTRIES_MAX),
+                pause: DISK_EVERY,
+            }
+        }
+
+        fn is_over(&mut self) -> bool {
+            let began = Instant::now();
+            let now = size(&self.folders, self.entries_max);
+            // Looking must not become the work.
+            self.pause = DISK_EVERY.max(began.elapsed() * 10);
+            self.bytes_max < now.bytes || self.entries_max < now.entries
+        }
+    }
+
+    fn size(folders: &[PathBuf], entries_max: usize) -> OnDisk {
+        let mut sum = OnDisk::default();
+        for folder in folders {
+            let one = crate::sys::fs::on_disk(folder, entries_max);
+            sum.bytes = sum.bytes.saturating_add(one.bytes);
+            sum.entries = sum.entries.saturating_add(one.entries);
+        }
+        sum
     }
 
     fn is_over(stdout: &[u8], bytes_max: u64) -> bool {
@@ -404,6 +474,14 @@ mod unix {
             maximum: Some(0),
         };
         rustix::process::setrlimit(Resource::Core, none)?;
+        // The limit of who started us stays where it is lower.
+        let now = rustix::process::getrlimit(Resource::Fsize);
+        let lower = |limit: Option<u64>| Some(limit.unwrap_or(u64::MAX).min(FILE_BYTES_MAX));
+        let file = Rlimit {
+            current: lower(now.current),
+            maximum: lower(now.maximum),
+        };
+        rustix::process::setrlimit(Resource::Fsize, file)?;
         let walls = walls.and_then(|walls| walls.to_str()).ok_or_else(odd)?;
         match serde_json::from_str::<Option<Walls>>(walls).map_err(std::io::Error::other)? {
             Some(walls) => walls::close_in(&walls),

@@ -22,5 +22,6 @@ pub(crate) mod redact;
 pub(crate) mod shingles;
 pub(crate) mod strip;
 pub(crate) mod terminal;
+pub(crate) mod thinking;
 pub(crate) mod truncate;
 pub(crate) mod withheld;

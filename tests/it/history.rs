@@ -101,3 +101,18 @@ fn show_and_diff_say_what_git_says() {
     let nothing = sandbox.run(&["show", "no-such-run"]).exit(1);
     nothing.says("no commit is called `no-such-run`");
 }
+
+/// What is withheld stays out, and a pass that takes it out again says so.
+#[test]
+fn lines_that_a_reset_brought_back_and_a_pass_took_out_again_are_told() {
+    let mut sandbox = two_baselines();
+    let story = "human: Never rename a column by yourself.\nagent: ok";
+    sandbox.session(&Transcript::codex(2, "2026-03-09T10:00:00Z", story));
+    sandbox.run(&["run"]).success();
+    sandbox.git(&["reset", "-q", "--hard", "HEAD~3"]);
+    assert!(sandbox.read("MEMORY.md").contains(TABS));
+    sandbox.at("2026-03-11T13:00:00Z");
+    let run = sandbox.run(&["run"]).success();
+    run.prints("taken out again: `MEMORY.md` line ");
+    assert!(!sandbox.read("MEMORY.md").contains(TABS));
+}

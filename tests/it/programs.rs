@@ -310,6 +310,24 @@ fn hostile_workers_are_refused_with_their_reason() {
 }
 
 #[test]
+fn a_worker_that_fills_the_disk_is_ended() {
+    for junk in [
+        "while :; do head -c 20000000 /dev/zero >> junk; done; finish",
+        "while :; do head -c 20000000 /dev/zero >> $TMPDIR/junk; done; finish",
+        "head -c 300000000 /dev/zero > junk; finish",
+    ] {
+        let mut worked = Worked::new("");
+        worked.then(junk);
+        worked
+            .run()
+            .exit(4)
+            .says("it wrote more than 268435456 bytes");
+        assert_eq!(worked.sandbox.names("staging"), [""; 0]);
+        assert!(!worked.sandbox.memories().join("MEMORY.md").exists());
+    }
+}
+
+#[test]
 fn a_worker_that_sleeps_past_its_limit_is_ended() {
     let mut worked = Worked::new("seconds_max = 1\n");
     worked.then("echo $$ > $BOX/out/pid; sleep 600; finish");

@@ -56,6 +56,22 @@ fn a_key_file_is_read_and_one_that_others_may_read_is_told_of() {
     std::fs::set_permissions(&file, open).unwrap();
     sandbox.session(&session(2, "any"));
     sandbox.run(&["extract"]).success().says("chmod 600");
+    sandbox.session(&session(3, "any"));
+    let run = sandbox.run(&["run"]);
+    assert_eq!(run.stderr.matches("chmod 600").count(), 1, "{}", run.stderr);
+}
+
+#[test]
+fn a_word_that_is_no_key_is_not_sent_to_a_service_elsewhere() {
+    let mut sandbox = Sandbox::new();
+    sandbox.session(&session(1, "any"));
+    sandbox.variable("SHORT", "e");
+    sandbox.configure(
+        "[model]\nbackend = \"chat\"\nendpoint = \"https://models.example.invalid/v1\"\nkey_env = \"SHORT\"\n\
+         [memories]\nextract_model = \"small\"\n",
+    );
+    let run = sandbox.run(&["run"]).exit(1);
+    run.says("is shorter than 8 bytes").says("SHORT");
 }
 
 #[test]

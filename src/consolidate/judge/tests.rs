@@ -39,7 +39,8 @@ fn only_the_memory_files_may_change() {
         ("link MEMORY.md", "symlink"),
         ("link skills/a/SKILL.md", "symlink"),
         ("link x", "symlink"),
-        ("pipe x", "not-allowed"),
+        ("pipe x", "unfit"),
+        ("pipe skills/a/x", "unfit"),
         ("huge MEMORY.md", "too-large"),
         ("bytes MEMORY.md", "not-utf8"),
     ] {
@@ -286,7 +287,7 @@ fn codes_of(version: MemoryVersion, what: &str) -> String {
         "write" => Some(file(b"changed")),
         "bytes" => Some(file(b"\xff")),
         "link" => Some(Seen::Symlink),
-        "pipe" => Some(Seen::Unfit),
+        "pipe" => Some(Seen::Unfit { why: "is odd" }),
         "huge" => Some(Seen::TooLarge { bytes: 1 << 30 }),
         _ => None,
     };

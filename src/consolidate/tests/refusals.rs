@@ -92,6 +92,71 @@ fn a_symbolic_link_in_the_result_is_refused() {
     });
 }
 
+/// Each is named for what it is, and nothing hangs on a pipe.
+#[cfg(unix)]
+#[test]
+fn odd_things_and_floods_below_skills_are_refused_with_their_reason() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    type Odd = fn(&std::path::Path);
+    let cases: [(&str, &str, Odd); 6] = [
+        ("[symlink]", "symbolic link", |folder| {
+            std::os::unix::fs::symlink("/etc/hostname", folder.join("link.md")).ok();
+        }),
+        ("[symlink]", "symbolic link", |folder| {
+            std::os::unix::fs::symlink("/etc", folder.join("more")).ok();
+        }),
+        ("[unfit]", "is neither a file nor a folder", |folder| {
+            mknodat(
+                CWD,
+                folder.join("pipe"),
+                FileType::Fifo,
+                Mode::RUSR | Mode::WUSR,
+                0,
+            )
+            .ok();
+        }),
+        ("[unfit]", "deeper than folders may", |folder| {
+            std::fs::create_dir_all(folder.join("a/".repeat(20))).unwrap();
+        }),
+        ("[flood]", "500 files", |folder| {
+            for number in 0..10_000 {
+                std::fs::write(folder.join(number.to_string()), "x").unwrap();
+            }
+        }),
+        ("[flood]", "33554432 bytes may be", |folder| {
+            for number in 0..5 {
+                std::fs::write(folder.join(number.to_string()), "word\n".repeat(1_600_000))
+                    .unwrap();
+            }
+        }),
+    ];
+    for (code, why, make) in cases {
+        let mut sandbox = ready();
+        sandbox.script(move |request| {
+            good_work(request)?;
+            let folder = request.staging.join("skills/odd");
+            std::fs::create_dir_all(&folder).unwrap();
+            make(&folder);
+            finished()
+        });
+        let report = sandbox.run();
+        assert!(
+            matches!(report.outcome, Outcome::FailedAfter { .. }),
+            "{code} {why}"
+        );
+        let told: Vec<String> = (report.complaints.iter())
+            .map(|complaint| format!("[{}] {}", complaint.code, complaint.words))
+            .collect();
+        assert!(
+            told[0].starts_with(code) && told[0].contains(why),
+            "{told:?}"
+        );
+        assert!(told.len() <= 3, "{told:?}");
+        assert!(!sandbox.exists("MEMORY.md"));
+    }
+}
+
 #[test]
 fn a_model_that_fails_leaves_everything_as_it_was() {
     let mut sandbox = ready();

@@ -38,6 +38,10 @@ pub(crate) use self::presets::Preset;
 /// long consolidation some megabytes.
 const OUTPUT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 
+/// Most bytes on disk by which a call's folders may grow: memory files have
+/// some megabytes, an agent's temporary files some tens.
+const DISK_BYTES_MAX: u64 = 256 * 1024 * 1024;
+
 /// Most bytes of a program's complaint that are passed on.
 const COMPLAINT_BYTES_MAX: usize = 600;
 
@@ -155,6 +159,11 @@ impl Command {
                     "more than {OUTPUT_BYTES_MAX} bytes of output"
                 )));
             }
+            End::TooMuchOnDisk => {
+                return Err(unusable(&format!(
+                    "it wrote more than {DISK_BYTES_MAX} bytes, or far too many files, in its working folder"
+                )));
+            }
             End::Stopped => return Err(ModelError::Cancelled),
         }
         Ok(Said {
@@ -221,6 +230,7 @@ impl Command {
             variables,
             seconds_max: call.seconds_max,
             output_bytes_max: OUTPUT_BYTES_MAX,
+            disk_bytes_max: DISK_BYTES_MAX,
             walls,
             scratch: Some(scratch.to_owned()),
             folder,

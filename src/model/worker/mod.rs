@@ -14,11 +14,12 @@
 mod tools;
 
 use crate::domain::limits::{BYTES_PER_TOKEN, INPUT_TOKENS_DEFAULT};
-use crate::domain::text::Redacted;
+use crate::domain::text::{Raw, Redacted};
 use crate::model::finish;
 use crate::model::protocol::{Answer, Ask, End, Protocol, ToolResult, Turn};
 use crate::model::{ConsolidationRequest, ModelError, Tokens, WorkerReport};
-use crate::text::redact::{redact, redact_str};
+use crate::text::redact::redact_str;
+use crate::text::thinking;
 
 use self::tools::{Desk, Done};
 
@@ -112,7 +113,9 @@ enum Step {
 
 fn step(talk: &mut Conversation, desk: &mut Desk<'_>, answer: Answer) -> Step {
     let (end, calls) = (answer.end, answer.calls.clone());
-    talk.turns.push(answer.into_turn(redact));
+    // Thoughts aloud fill the window, and no model wants its own back.
+    let said = |text: &Raw| redact_str(thinking::said(text.unredacted()));
+    talk.turns.push(answer.into_turn(said));
     if calls.is_empty() {
         return match end {
             End::CutAtLimit => Step::CutOff,

@@ -17,6 +17,8 @@ struct Scripted {
     /// Results of all turns that were seen last.
     seen: Mutex<Vec<(String, bool)>>,
     first: Mutex<String>,
+    /// What it had said before, as it was told.
+    own: Mutex<Vec<String>>,
     too_long_once_at: u32,
     asked: AtomicU32,
 }
@@ -29,6 +31,7 @@ impl Scripted {
             answers: Mutex::new(answers),
             seen: Mutex::default(),
             first: Mutex::default(),
+            own: Mutex::default(),
             too_long_once_at: 0,
             asked: AtomicU32::new(0),
         }
@@ -56,6 +59,11 @@ impl Protocol for Scripted {
         *self.seen.lock().unwrap() = results
             .map(|it| (it.content.as_str().to_owned(), it.is_error))
             .collect();
+        let own = ask.turns.iter().filter_map(|turn| match turn {
+            Turn::Assistant { text, .. } => Some(text.as_str().to_owned()),
+            _ => None,
+        });
+        *self.own.lock().unwrap() = own.collect();
         if let Some(Turn::User(texts)) = ask.turns.first() {
             *self.first.lock().unwrap() = texts.iter().map(Redacted::as_str).collect();
         }
@@ -295,6 +303,14 @@ fn a_model_that_only_talks_is_reminded_and_then_counts_as_not_finished() {
 
     let model = Scripted::new("Sure.\n\nCUT\n\nfinish {}");
     assert!(staging.run(&model, MemoryVersion::V1).unwrap().finished);
+}
+
+#[test]
+fn thoughts_aloud_do_not_go_back_to_the_model() {
+    let staging = Staging::new();
+    let model = Scripted::new("<think>what now?</think>May I?\n\nfinish {}");
+    assert!(staging.run(&model, MemoryVersion::V1).unwrap().finished);
+    assert_eq!(*model.own.lock().unwrap(), ["May I?"]);
 }
 
 #[test]
