@@ -416,7 +416,6 @@ fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateRep
                 printer.line(format!("{name}: taken out again: {}", line.words));
             }
         }
-        Outcome::NothingToDo => {}
         Outcome::Deferred { until } => {
             printer.line(format!("{name}: consolidation is deferred until {until}"));
         }
@@ -431,7 +430,8 @@ fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateRep
             printer.line(format!("{name}: {holder} is consolidating"));
         }
         // What went wrong ends the command, with its reasons: see `verdict`.
-        Outcome::FailedBefore { .. }
+        Outcome::NothingToDo
+        | Outcome::FailedBefore { .. }
         | Outcome::FailedAfter { .. }
         | Outcome::Parked { .. }
         | Outcome::Stopped => {}
