@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::support::{Sandbox, Transcript};
+use crate::support::{Sandbox, Transcript, beside_each_other};
 
 /// More than are left alone.
 const COUNT: usize = 7_000;
@@ -68,12 +68,13 @@ fn loose(sandbox: &Sandbox) -> usize {
 fn a_pass_packs_and_a_stop_anywhere_in_it_loses_nothing() {
     let prepared = with_loose();
     let objects = prepared.git(&["rev-list", "--objects", "--all"]);
-    for point in [
+    let points = [
         "loose.locked",
         "loose.packed",
         "loose.first_removed",
         "loose.tidied",
-    ] {
+    ];
+    beside_each_other(&points, |point| {
         let sandbox = prepared.copy();
         assert!(sandbox.kill_at(point, &["run"]), "{point} was not reached");
         sandbox.git(&["fsck", "--strict", "--no-dangling"]);
@@ -96,5 +97,5 @@ fn a_pass_packs_and_a_stop_anywhere_in_it_loses_nothing() {
             !sandbox.memories().join(".git/gc.pid.lock").exists(),
             "{point}"
         );
-    }
+    });
 }
