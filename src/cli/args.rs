@@ -44,6 +44,23 @@ pub(crate) enum Command {
     Why(WhyArgs),
     Revert(RevertArgs),
     Release(ReleaseArgs),
+    Attempts(AttemptsArgs),
+    /// Take an attempt into memory, as one commit
+    ///
+    /// Everything that a consolidation has to pass is checked again, on memory as it is by now and
+    /// together with what you changed since. Only the limits of the loss guard give way to your
+    /// word; the commit says so, with what is lost. Where you and the attempt changed the same
+    /// lines, both sides are shown and nothing is written.
+    ///
+    /// Example: memrev accept 20260310T120000-3f9c1a
+    Accept(DecideArgs),
+    /// Let an attempt go
+    ///
+    /// Its inputs stay pending. Passes in the background do not try the same inputs again until
+    /// something changes; `memrev run` by hand does.
+    ///
+    /// Example: memrev reject 20260310T120000-3f9c1a
+    Reject(DecideArgs),
     Check(CheckArgs),
     Inject(InjectArgs),
     Config(ConfigArgs),
@@ -94,12 +111,16 @@ pub(crate) struct SessionChoice {
 ///
 /// Example: memrev run --since 90d
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "switches of a command line")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) choice: SessionChoice,
     /// Keep to the limits and waiting times of a pass in the background
     #[arg(long)]
     pub(crate) background: bool,
+    /// Let the result wait for `memrev accept` or `memrev reject` instead of publishing it
+    #[arg(long)]
+    pub(crate) review: bool,
     /// Make at most this many model calls
     #[arg(long, value_name = "COUNT")]
     pub(crate) max_calls: Option<u32>,
@@ -143,6 +164,9 @@ pub(crate) struct ExtractArgs {
 /// Example: memrev consolidate --dry-run
 #[derive(Debug, Args)]
 pub(crate) struct ConsolidateArgs {
+    /// Let the result wait for `memrev accept` or `memrev reject` instead of publishing it
+    #[arg(long)]
+    pub(crate) review: bool,
     /// Print what is pending and stop before the worker
     #[arg(long)]
     pub(crate) dry_run: bool,
@@ -412,6 +436,41 @@ pub(crate) struct ReleaseArgs {
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// List results that are not in memory: refused, parked, or waiting for your word
+///
+/// Newest first: why each is not in memory, what it would change, and whether it can be accepted.
+/// With RUN, that one alone and how memory would change by it. Old ones are let go after 30 days,
+/// or when there are more than 20; one that waits for your word never is.
+///
+/// Example: memrev attempts
+#[derive(Debug, Args)]
+pub(crate) struct AttemptsArgs {
+    /// Only this one, with its diff; the beginning of its name is enough
+    pub(crate) run: Option<String>,
+    /// Let old ones go now; otherwise passes do
+    #[arg(long, conflicts_with = "run")]
+    pub(crate) expire: bool,
+    /// With `--expire`: say which would go and stop
+    #[arg(long, requires = "expire")]
+    pub(crate) dry_run: bool,
+    /// Print as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Which attempt a person's word is about.
+#[derive(Debug, Args)]
+pub(crate) struct DecideArgs {
+    /// The attempt, as `memrev attempts` names it; its beginning is enough
+    pub(crate) run: String,
+    /// Say what would happen and stop
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print the outcome as JSON
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -64,6 +64,10 @@ struct ConsolidationJson {
     baseline: Option<String>,
     edit: Option<String>,
     attempt: Option<String>,
+    /// The run whose result waits for the person, or was rejected.
+    waits: Option<String>,
+    /// Old attempts that were let go.
+    expired_attempts: Vec<String>,
     until: Option<String>,
     error: Option<&'static str>,
     recovered: bool,
@@ -158,6 +162,8 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
         Outcome::FailedAfter { error } => ("failed_after", Some(error.label())),
         Outcome::Parked { error } => ("parked", Some(error.label())),
         Outcome::Stopped => ("stopped", None),
+        Outcome::Waits { .. } => ("waits_for_review", None),
+        Outcome::HeldBack { .. } => ("held_back", None),
     };
     ConsolidationJson {
         outcome,
@@ -168,6 +174,11 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
         },
         edit: report.edit.map(|edit| edit.to_string()),
         attempt: report.attempt.map(|attempt| attempt.to_string()),
+        waits: match &report.outcome {
+            Outcome::Waits { run, .. } | Outcome::HeldBack { run } => Some(run.to_string()),
+            _ => None,
+        },
+        expired_attempts: report.expired.iter().map(ToString::to_string).collect(),
         until: match &report.outcome {
             Outcome::Deferred { until } => Some(until.to_string()),
             Outcome::UsedUp { denial } => denial.until().map(|until| until.to_string()),

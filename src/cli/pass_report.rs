@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::cli::commands::attempts::in_words;
 use crate::cli::context::{Context, store_failure, versions};
 use crate::cli::pass_json::pass_json;
 use crate::cli::pass_verdict::verdict;
@@ -390,23 +391,20 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
             many.len()
         )),
     }
+    for run in &report.expired {
+        printer.line(format!("{name}: old attempt {run} was let go"));
+    }
     print_outcome(printer, name, report);
 }
 
 fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateReport) {
     match &report.outcome {
         Outcome::Done { baseline } => {
-            let outputs: Vec<String> = (report.outputs.iter())
-                .map(|output| {
-                    let (added, removed) = (output.lines_added, output.lines_removed);
-                    format!("{} +{added} -{removed}", output.path)
-                })
-                .collect();
             let inputs = counted(report.inputs.len(), "input");
-            let outputs = if outputs.is_empty() {
+            let outputs = if report.outputs.is_empty() {
                 "no file changed".to_owned()
             } else {
-                outputs.join(", ")
+                in_words(&report.outputs)
             };
             printer.line(format!(
                 "{name}: baseline {}: {inputs}; {outputs}",
@@ -428,6 +426,22 @@ fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateRep
                 .as_ref()
                 .map_or("another process".to_owned(), ToString::to_string);
             printer.line(format!("{name}: {holder} is consolidating"));
+        }
+        Outcome::Waits { run, is_new } => {
+            let since = if *is_new {
+                format!("{}: {}", report.run, in_words(&report.outputs))
+            } else {
+                format!("{run}, over the same inputs; no model was asked again")
+            };
+            printer.line(format!("{name}: a result waits for your word: {since}"));
+            printer.hint(format!(
+                "`memrev attempts {run}` shows it, `memrev accept {run}` publishes it, `memrev reject {run}` lets it go"
+            ));
+        }
+        Outcome::HeldBack { run } => {
+            printer.line(format!(
+                "{name}: not tried again: you rejected {run} over the same inputs; `memrev run` by hand tries"
+            ));
         }
         // What went wrong ends the command, with its reasons: see `verdict`.
         Outcome::NothingToDo

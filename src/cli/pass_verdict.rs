@@ -82,6 +82,8 @@ fn of_consolidation(name: MemoryVersion, report: &ConsolidateReport) -> Option<F
         | Outcome::NothingToDo
         | Outcome::Deferred { .. }
         | Outcome::UsedUp { .. }
+        | Outcome::Waits { .. }
+        | Outcome::HeldBack { .. }
         | Outcome::Stopped => None,
     }
 }
@@ -92,7 +94,7 @@ fn hint(report: &ConsolidateReport, error: JobError) -> String {
     }
     if report.attempt.is_some() {
         let run = &report.run;
-        return format!("`git show refs/memrev/attempts/{run}` shows the attempt");
+        return format!("`memrev attempts {run}` shows the attempt");
     }
     "`memrev status` says when it is tried again".to_owned()
 }

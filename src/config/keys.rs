@@ -419,6 +419,10 @@ pub(super) const KEYS: &[Key] = &[
             otherwise: None,
         },
     },
+    switch!(
+        worker.review,
+        "A consolidation waits for `memrev accept` or `memrev reject` instead of being published"
+    ),
     other!(
         worker.writable,
         Folders,

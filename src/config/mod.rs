@@ -176,6 +176,8 @@ pub(crate) struct Worker {
     pub(crate) seconds_max: u64,
     pub(crate) steps_max: u32,
     pub(crate) sandbox: Sandbox,
+    /// A good result waits for `accept`.
+    pub(crate) review: bool,
     /// Where a program may write besides its working folder; `None` is what
     /// the program is known to need.
     pub(crate) writable: Option<Vec<PathBuf>>,
@@ -306,6 +308,7 @@ impl Default for Config {
                 seconds_max: 1_800,
                 steps_max: 60,
                 sandbox: Sandbox::Auto,
+                review: false,
                 writable: None,
             },
             guard: Guard {

@@ -65,8 +65,12 @@ impl<'a> Turn<'a> {
     /// Gives it back as it was. Losing this write loses nothing: a lease of a
     /// process that has ended is over.
     pub(crate) fn give_back(self) {
+        self.end(ConsolidationEnd::Released);
+    }
+
+    /// Writes down how it ended; losing this write loses nothing either.
+    pub(crate) fn end(self, end: ConsolidationEnd) {
         let (lease, now) = (self.lease, self.clock.now());
-        let end = ConsolidationEnd::Released;
         if let Err(error) = self.ledger.finish_consolidation(&lease, end, now) {
             tracing::warn!(%error, "the end of a command was not written down");
         }

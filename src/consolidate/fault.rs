@@ -91,6 +91,10 @@ pub(crate) enum Fault {
         path: TreePath,
         line_number: u32,
     },
+    /// An input of a kept attempt must not take part any more.
+    KeptOut {
+        path: TreePath,
+    },
     /// A new recap that nothing cites and that was not skipped with a reason.
     Unnamed {
         path: TreePath,
@@ -117,6 +121,7 @@ impl Fault {
             Self::NotFinished => "not-finished",
             Self::InTheWay { .. } => "in-the-way",
             Self::Conflict { .. } => "conflict",
+            Self::KeptOut { .. } => "kept-out",
             Self::Unnamed { .. } => "unnamed",
             Self::NoteUnsaid { .. } | Self::NoteDropped { .. } | Self::NoteUndone { .. } => "note",
         }
@@ -154,7 +159,7 @@ impl Fault {
             Self::PersonOverruled { path, text } => {
                 format!("the person's own entry in `{path}` has to stay as it is: {text}")
             }
-            Self::Guard(fault) => guard_words(fault),
+            Self::Guard(fault) => fault.words(),
             Self::NotFinished => "the worker did not end with an explicit finish".to_owned(),
             Self::InTheWay { path, why } => format!(
                 "mend `{path}` first: it cannot be committed, {why}; it is yours and never overwritten"
@@ -173,6 +178,9 @@ impl Fault {
                 path,
                 line_number,
             } => format!("`{path}` line {line_number} says what the note `{note}` took out"),
+            Self::KeptOut { path } => {
+                format!("it rests on `{path}`, which is withheld or kept out since")
+            }
             Self::Unnamed {
                 path,
                 thread_id,
@@ -194,7 +202,7 @@ impl Fault {
             | Self::NotUtf8 { .. }
             | Self::Invalid { .. } => JobError::ResultInvalid,
             Self::Secret { .. } => JobError::ResultHoldsSecret,
-            Self::Withheld { .. } => JobError::ResultHoldsWithheld,
+            Self::Withheld { .. } | Self::KeptOut { .. } => JobError::ResultHoldsWithheld,
             Self::SecretCommitted { .. } | Self::InTheWay { .. } => JobError::NeedsMending,
             Self::PersonOverruled { .. } | Self::Conflict { .. } => JobError::PersonOverruled,
             Self::Guard(_) => JobError::LossGuard,
@@ -233,26 +241,5 @@ impl Fault {
             code: self.code(),
             words: redact::redact_str(&self.words()),
         }
-    }
-}
-
-fn guard_words(fault: &GuardFault) -> String {
-    match fault {
-        GuardFault::NothingLeft => "no entry is left although there are inputs".to_owned(),
-        GuardFault::TooManyUnexplained {
-            unexplained,
-            entries,
-        } => format!("{unexplained} of {entries} entries would go without a reason"),
-        GuardFault::TooManyRetired {
-            retired,
-            retired_max,
-        } => format!("{retired} entries would be retired, {retired_max} are allowed"),
-        GuardFault::TooManyOverTime {
-            unexplained,
-            entries,
-            baselines,
-        } => format!(
-            "{unexplained} of {entries} entries would have gone without a reason over {baselines} baselines"
-        ),
     }
 }

@@ -3,6 +3,8 @@
 //! [`losses`] pairs old entries with new ones and explains those that are
 //! gone; [`verdict`] holds what is left unexplained against the limits.
 //!
+//! One file because pairing, reasons and limits are read together.
+//!
 //! # Identity of an entry
 //!
 //! File, kind, heading path and cited sources; similarity of text decides
@@ -25,8 +27,7 @@ use crate::text::shingles::{self, SAME_SIMILARITY_MIN};
 /// Alike enough within one heading, or for a successor that a newer source
 /// or a note brought.
 const SUCCESSOR_SIMILARITY_MIN: f64 = 0.25;
-/// Alike enough for a statement when both rest on the same sources; a topic
-/// or task that rests on the same ones is the same in any words.
+/// Alike enough for a statement on the same sources; a topic or task is the same in any words.
 const CITED_SIMILARITY_MIN: f64 = 0.3;
 /// Alike enough below the same headings.
 const NEAR_SIMILARITY_MIN: f64 = 0.4;
@@ -80,6 +81,8 @@ pub(crate) enum Reason {
     Retired {
         reason: String,
     },
+    /// Unexplained, and the person took the result as it is.
+    Accepted,
     Unexplained,
 }
 
@@ -93,6 +96,7 @@ impl Reason {
             Self::Unsupported => "its sources are gone".to_owned(),
             Self::Contradicted { by } => format!("contradicted by {by}"),
             Self::Retired { reason } => format!("retired: {reason}"),
+            Self::Accepted => "accepted by the person".to_owned(),
             Self::Unexplained => "no reason given".to_owned(),
         }
     }
@@ -505,6 +509,30 @@ pub(crate) enum GuardFault {
         entries: usize,
         baselines: usize,
     },
+}
+
+impl GuardFault {
+    /// For people, and for a worker that may mend it.
+    pub(crate) fn words(&self) -> String {
+        match self {
+            Self::NothingLeft => "no entry is left although there are inputs".to_owned(),
+            Self::TooManyUnexplained {
+                unexplained,
+                entries,
+            } => format!("{unexplained} of {entries} entries would go without a reason"),
+            Self::TooManyRetired {
+                retired,
+                retired_max,
+            } => format!("{retired} entries would be retired, {retired_max} are allowed"),
+            Self::TooManyOverTime {
+                unexplained,
+                entries,
+                baselines,
+            } => format!(
+                "{unexplained} of {entries} entries would have gone without a reason over {baselines} baselines"
+            ),
+        }
+    }
 }
 
 /// Holds losses against the limits.

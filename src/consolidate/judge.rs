@@ -12,7 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::consolidate::coverage::{self, FreshRecap, LeftOutRecap};
 use crate::consolidate::edits::kind_in;
 pub(crate) use crate::consolidate::fault::Fault;
-use crate::consolidate::guard::{self, GuardFacts, GuardLimits, Loss, LossCount};
+use crate::consolidate::guard::{
+    self, GuardFacts, GuardFault, GuardLimits, Loss, LossCount, Reason,
+};
 use crate::consolidate::orders;
 use crate::consolidate::plan::Plan;
 use crate::domain::entry::Entry;
@@ -228,11 +230,33 @@ pub(crate) struct Verdict {
     pub(crate) left_out: Vec<LeftOutRecap>,
     pub(crate) entries_before: usize,
     pub(crate) entries_after: usize,
+    /// A person took the result as it is: limits of the loss guard that it
+    /// goes over.
+    pub(crate) accepted_over: Option<Vec<GuardFault>>,
 }
 
 impl Verdict {
     pub(crate) fn is_accepted(&self) -> bool {
         self.faults.is_empty()
+    }
+
+    /// The person's word stands for the limits of the loss guard, and for
+    /// nothing else.
+    pub(crate) fn accept(&mut self) {
+        let mut over = Vec::new();
+        let faults = std::mem::take(&mut self.faults);
+        for fault in faults {
+            match fault {
+                Fault::Guard(fault) => over.push(fault),
+                fault => self.faults.push(fault),
+            }
+        }
+        for loss in &mut self.losses {
+            if loss.reason == Reason::Unexplained {
+                loss.reason = Reason::Accepted;
+            }
+        }
+        self.accepted_over = Some(over);
     }
 }
 
@@ -293,6 +317,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         left_out: accounted.left_out,
         entries_before: old.len(),
         entries_after: new.len(),
+        accepted_over: None,
     }
 }
 

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::consolidate::coverage::LeftOutRecap;
-use crate::consolidate::guard::{Loss, LossCount, Reason};
+use crate::consolidate::guard::{GuardFault, Loss, LossCount, Reason};
+use crate::consolidate::record::Record;
 use crate::consolidate::{Complaint, OutputChange};
 use crate::domain::id::{ObjectId, RunId};
 use crate::domain::path::{FileKind, TreePath};
 use crate::domain::text::Redacted;
 use crate::domain::version::MemoryVersion;
 use crate::model::Tokens;
-use crate::store::message::{ChangeKind, CommitKind, CommitMessage, Input};
+use crate::store::message::{AttemptState, ChangeKind, CommitKind, CommitMessage, Input};
 use crate::text::redact;
 use crate::text::truncate;
 
@@ -25,6 +26,10 @@ const LOSSES_LISTED_MAX: usize = 50;
 const LEFT_OUT_LISTED_MAX: usize = 50;
 /// Begins the line that [`loss_count`] reads back.
 const ENTRIES_LINE: &str = "Entries: ";
+/// The line that [`counts_anew`] looks for.
+const ANEW_LINE: &str = "Over the limits of the loss guard, which counts anew from here:";
+/// Stands above the worker's own words.
+const REPORT_LINE: &str = "Worker report:";
 
 /// What a baseline's message is made of.
 pub(crate) struct BaselineFacts<'a> {
@@ -42,7 +47,9 @@ pub(crate) struct BaselineFacts<'a> {
     pub(crate) words: &'a str,
     /// The template it was asked by, if it read one.
     pub(crate) prompt: Option<&'a Redacted>,
-    pub(crate) tokens: Tokens,
+    pub(crate) tokens: u64,
+    /// A person accepted it; limits of the loss guard that it goes over.
+    pub(crate) accepted_over: Option<&'a [GuardFault]>,
 }
 
 /// The message of a baseline.
@@ -50,33 +57,42 @@ pub(crate) struct BaselineFacts<'a> {
 /// Subject: inputs, then outputs with the lines that came and went, such as
 /// `baseline: 2 recaps, 1 note; MEMORY.md +14 -3, memory_summary.md +2 -1`.
 pub(crate) fn baseline(facts: &BaselineFacts<'_>) -> CommitMessage {
-    let mut message =
-        CommitMessage::new(CommitKind::Baseline, subject(facts.inputs, facts.outputs))
-            .body(redact::redact_str(&body(facts)))
-            .run(facts.run.clone())
-            .version(facts.version)
-            .worker(facts.worker)
-            .prompt(facts.prompt)
-            .inputs(facts.inputs.iter().cloned());
-    let words = facts.words.trim();
-    if !words.is_empty() {
-        let words = truncate::middle_bytes(words, WORDS_BYTES_MAX);
-        message = message.body(redact::redact_str(&format!("Worker report:\n{words}")));
-    }
-    let tokens = facts.tokens.input.saturating_add(facts.tokens.output);
-    message.tokens(tokens)
+    let mut message = CommitMessage::new(CommitKind::Baseline, subject(facts))
+        .body(redact::redact_str(&body(facts)))
+        .run(facts.run.clone())
+        .version(facts.version)
+        .worker(facts.worker)
+        .prompt(facts.prompt)
+        .inputs(facts.inputs.iter().cloned());
+    message = message.body(report(facts.words));
+    message.tokens(facts.tokens)
 }
 
-fn subject(inputs: &[Input], outputs: &[OutputChange]) -> Redacted {
-    let came_in = inputs_in_words(inputs);
-    let changed = outputs_in_words(outputs);
+fn report(words: &str) -> Redacted {
+    let words = words.trim();
+    if words.is_empty() {
+        return Redacted::default();
+    }
+    let words = truncate::middle_bytes(words, WORDS_BYTES_MAX);
+    redact::redact_str(&format!("{REPORT_LINE}\n{words}"))
+}
+
+/// All that a call of the worker took.
+pub(crate) const fn tokens_in_all(tokens: Tokens) -> u64 {
+    tokens.input.saturating_add(tokens.output)
+}
+
+fn subject(facts: &BaselineFacts<'_>) -> Redacted {
+    let came_in = inputs_in_words(facts.inputs);
+    let changed = outputs_in_words(facts.outputs);
+    let accepted = facts.accepted_over.map_or("", |_| "accepted, ");
     let told = match (came_in.as_str(), changed.as_str()) {
         ("", "") => "memory files checked".to_owned(),
         ("", changed) => format!("memory files mended; {changed}"),
         (came_in, "") => format!("{came_in}; memory files unchanged"),
         (came_in, changed) => format!("{came_in}; {changed}"),
     };
-    one_line(&format!("baseline: {told}"))
+    one_line(&format!("baseline: {accepted}{told}"))
 }
 
 fn one_line(text: &str) -> Redacted {
@@ -153,6 +169,11 @@ fn outputs_in_words(outputs: &[OutputChange]) -> String {
 
 fn body(facts: &BaselineFacts<'_>) -> String {
     let mut text = String::new();
+    if let Some(over) = facts.accepted_over {
+        text.push_str("Accepted by a person.\n");
+        text.push_str(&over_in_words(over));
+        text.push('\n');
+    }
     if !facts.inputs.is_empty() {
         text.push_str("Inputs:\n");
         for input in facts.inputs {
@@ -179,6 +200,17 @@ fn body(facts: &BaselineFacts<'_>) -> String {
     text.push_str(&losses_in_words(facts.losses));
     text.push_str(&left_out_in_words(facts.left_out));
     text.trim_end().to_owned()
+}
+
+fn over_in_words(over: &[GuardFault]) -> String {
+    let mut text = String::new();
+    if !over.is_empty() {
+        let _ = writeln!(text, "{ANEW_LINE}");
+    }
+    for fault in over {
+        let _ = writeln!(text, "- {}", fault.words());
+    }
+    text
 }
 
 fn unexplained(losses: &[Loss]) -> usize {
@@ -232,6 +264,13 @@ pub(crate) fn loss_count(body: &str) -> LossCount {
     body.lines().find_map(numbers).unwrap_or_default()
 }
 
+/// Whether a person accepted this baseline although it went over the limits
+/// of the loss guard: what was lost before was theirs to see then.
+pub(crate) fn counts_anew(body: &str) -> bool {
+    let ours = body.lines().take_while(|line| *line != REPORT_LINE);
+    ours.into_iter().any(|line| line == ANEW_LINE)
+}
+
 /// The message of what a person did since: `edit: 1 note, MEMORY.md`.
 pub(crate) fn edit(
     run: &RunId,
@@ -272,32 +311,64 @@ pub(crate) fn edit(
     .version(version)
 }
 
-/// The message of a refused attempt, kept beside main.
-pub(crate) fn attempt(
-    run: &RunId,
-    version: MemoryVersion,
-    worker: &str,
-    complaints: &[Complaint],
-    inputs: &[Input],
-) -> CommitMessage {
-    let first = complaints.first().map_or("lease lost", |it| it.code);
-    let more = match complaints.len() {
-        0 | 1 => String::new(),
-        count => format!(" and {} more", count - 1),
+/// What the message of an attempt is made of.
+pub(crate) struct AttemptFacts<'a> {
+    pub(crate) run: &'a RunId,
+    pub(crate) version: MemoryVersion,
+    pub(crate) worker: &'a str,
+    pub(crate) state: AttemptState,
+    pub(crate) complaints: &'a [Complaint],
+    pub(crate) record: &'a Record,
+    pub(crate) inputs: &'a [Input],
+    /// Empty when the files are not kept.
+    pub(crate) losses: &'a [Loss],
+    pub(crate) words: &'a str,
+    pub(crate) prompt: Option<&'a Redacted>,
+    pub(crate) tokens: u64,
+}
+
+/// The message of an attempt, kept beside main.
+pub(crate) fn attempt(facts: &AttemptFacts<'_>) -> CommitMessage {
+    let words = if facts.record.is_whole {
+        facts.words
+    } else {
+        ""
     };
-    let mut text = String::from("Not published:\n");
-    for complaint in complaints {
-        let _ = writeln!(text, "- [{}] {}", complaint.code, complaint.words);
+    CommitMessage::new(CommitKind::Kept, attempt_subject(facts))
+        .body(redact::redact_str(attempt_body(facts).trim_end()))
+        .body(report(words))
+        .run(facts.run.clone())
+        .version(facts.version)
+        .worker(facts.worker)
+        .prompt(facts.prompt)
+        .inputs(facts.inputs.iter().cloned())
+        .tokens(facts.tokens)
+        .attempt(facts.state, &facts.record.print())
+}
+
+fn attempt_subject(facts: &AttemptFacts<'_>) -> Redacted {
+    let state = facts.state.label();
+    let why = match facts.complaints {
+        [] => inputs_in_words(facts.inputs),
+        [one] => one.code.to_owned(),
+        [first, more @ ..] => format!("{} and {} more", first.code, more.len()),
+    };
+    one_line(&format!("attempt: {state}, {why}"))
+}
+
+fn attempt_body(facts: &AttemptFacts<'_>) -> String {
+    let mut text = String::from(match facts.state {
+        AttemptState::Waiting => "Waits for a person's word.\n",
+        AttemptState::Rejected => "Rejected by a person.\n",
+        AttemptState::Refused | AttemptState::Parked => "Not published:\n",
+    });
+    for complaint in facts.complaints {
+        // One line each, so that none of it is taken for a line of ours.
+        let words = complaint.words.as_str().replace(['\n', '\r'], " ");
+        let _ = writeln!(text, "- [{}] {words}", complaint.code);
     }
-    CommitMessage::new(
-        CommitKind::Kept,
-        one_line(&format!("attempt: refused, {first}{more}")),
-    )
-    .body(redact::redact_str(text.trim_end()))
-    .run(run.clone())
-    .version(version)
-    .worker(worker)
-    .inputs(inputs.iter().cloned())
+    text.push_str(&losses_in_words(facts.losses));
+    text
 }
 
 /// `A`, `M` or `D`.

@@ -38,6 +38,7 @@ use crate::sys::home::Home;
 use crate::sys::ids::Ids;
 use crate::sys::lock::LockError;
 
+use self::attempts::Standing;
 use self::coverage::LeftOutRecap;
 use self::edits::LeftAlone;
 use self::guard::GuardLimits;
@@ -45,11 +46,14 @@ use self::lost::LostInput;
 use self::select::LeftOut;
 
 pub(crate) mod absorb;
+pub(crate) mod accept;
 mod attempt;
+pub(crate) mod attempts;
 pub(crate) mod beside;
 mod books;
 mod coverage;
 pub(crate) mod edits;
+mod ended;
 mod fault;
 pub(crate) mod guard;
 pub(crate) mod hands;
@@ -64,6 +68,7 @@ pub(crate) mod past;
 mod pending;
 mod plan;
 mod publish;
+mod record;
 mod run;
 pub(crate) mod select;
 mod staging;
@@ -137,6 +142,8 @@ pub(crate) struct ConsolidateRequest {
     pub(crate) pace: Pace,
     /// Only these sessions, when a person named some.
     pub(crate) only: Option<BTreeSet<ThreadId>>,
+    /// A good result waits for a person's word instead of being published.
+    pub(crate) review: bool,
 }
 
 /// How a consolidation ended.
@@ -157,6 +164,12 @@ pub(crate) enum Outcome {
     FailedAfter { error: JobError },
     /// There was an attempt that waits for a person's word.
     Parked { error: JobError },
+    /// A result waits for `accept` or `reject`; `is_new` when this pass made
+    /// it. Inputs stay pending, and no worker is called for them again.
+    Waits { run: RunId, is_new: bool },
+    /// A person rejected a result over the same inputs; passes in the
+    /// background do not try them again. Inputs stay pending.
+    HeldBack { run: RunId },
     /// The budgets of pass or day are used up; the job is given back as it
     /// was. Inputs stay pending.
     UsedUp { denial: Denial },
@@ -228,8 +241,10 @@ pub(crate) struct ConsolidateReport {
     pub(crate) reverts: Vec<RevertSeen>,
     /// What the judge had against the last attempt.
     pub(crate) complaints: Vec<Complaint>,
-    /// Where a refused attempt is kept.
+    /// Where a result that was not published is kept.
     pub(crate) attempt: Option<ObjectId>,
+    /// Old attempts that were let go.
+    pub(crate) expired: Vec<RunId>,
     /// Notes that asked for a change of something that is not there.
     pub(crate) unmatched_notes: Vec<TreePath>,
     /// New recaps that the baseline consumed without citing them.
@@ -255,6 +270,7 @@ impl ConsolidateReport {
             reverts: Vec::new(),
             complaints: Vec::new(),
             attempt: None,
+            expired: Vec::new(),
             unmatched_notes: Vec::new(),
             skipped: Vec::new(),
             tokens: Tokens::default(),
@@ -309,6 +325,8 @@ pub(crate) struct Pending {
     pub(crate) needs_recovery: bool,
     /// What a worker would be asked now; `None` when nothing would call one.
     pub(crate) prompt: Option<Redacted>,
+    /// A person's word about exactly these inputs, given or awaited.
+    pub(crate) standing: Option<Standing>,
 }
 
 impl Pending {

@@ -52,6 +52,7 @@ pub(crate) fn read(
     let mut past = Past::default();
     let mut undone = BTreeSet::new();
     let mut is_fresh = true;
+    let mut counts = true;
     let mut hands = Hands::new(store);
     for commit in store.history(head).take(COMMITS_MAX) {
         let commit = commit?;
@@ -72,14 +73,18 @@ pub(crate) fn read(
                 if !is_undone {
                     past.last_baseline.get_or_insert(commit.id);
                     let body = commit.body.unredacted();
-                    past.earlier.push(message::loss_count(body));
+                    if counts {
+                        past.earlier.push(message::loss_count(body));
+                    }
+                    counts &= !message::counts_anew(body);
                 }
             }
             // Instructions that are seeded anew stand above what a person did.
             Some(CommitKind::Edit) => is_fresh &= is_by_hand,
             _ => {}
         }
-        let has_all = past.last_baseline.is_some() && past.earlier.len() >= baselines_counted;
+        let has_counted = !counts || past.earlier.len() >= baselines_counted;
+        let has_all = past.last_baseline.is_some() && has_counted;
         if has_all && !is_fresh {
             break;
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::consolidate::absorb::{self, Place, SortedOut};
 use crate::consolidate::attempt::{self, Bench, BenchTask};
+use crate::consolidate::attempts::{self, Standing};
 use crate::consolidate::judge::Fault;
 use crate::consolidate::lost;
 use crate::consolidate::mend;
@@ -57,10 +58,7 @@ pub(crate) fn pending(
         Some(ledger) => ledger.usage(version)?,
         None => BTreeMap::new(),
     };
-    let texts = Texts {
-        store: &store,
-        uncommitted: uncommitted(&sorted_out),
-    };
+    let texts = texts_with(&store, &sorted_out);
     let survey = survey::survey(
         &place,
         &Ground {
@@ -80,7 +78,9 @@ pub(crate) fn pending(
     );
     to_mend.extend(mend::unfit_files(version, &left, unfit));
     let held_back = withheld.as_slice();
-    let prompt = if survey.is_idle() {
+    let standing = attempts::standing(&attempts::list(&store, head)?, &survey.inputs);
+    let waits = matches!(standing, Some(Standing::Waits { .. }));
+    let prompt = if survey.is_idle() || waits {
         None
     } else {
         Some(preview(&place, &survey, &past, held_back, head, &texts)?)
@@ -88,6 +88,7 @@ pub(crate) fn pending(
     Ok(Pending {
         held_back: plan::held_back(version, &files, held_back),
         prompt,
+        standing: standing.filter(|_| !survey.is_idle()),
         edits: edited(&sorted_out),
         left_files: left,
         to_mend: to_mend.iter().map(Fault::complaint).collect(),
@@ -133,6 +134,11 @@ fn preview(
     let bench = Bench::new(place, survey, past, withheld, head, texts, task)?;
     let staging = place.home.staging().join("RUN");
     Ok(attempt::prompt(place, survey, &bench, &staging)?.text)
+}
+
+fn texts_with<'a>(store: &'a Store, sorted_out: &SortedOut) -> Texts<'a> {
+    let uncommitted = uncommitted(sorted_out);
+    Texts { store, uncommitted }
 }
 
 fn uncommitted(sorted_out: &SortedOut) -> BTreeMap<ObjectId, String> {

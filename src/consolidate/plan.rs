@@ -16,8 +16,10 @@ use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::{Withheld, WithheldWhat};
 use crate::notes;
 use crate::store::history::Consumption;
+use crate::store::merge::Merged;
 use crate::store::message::{ChangeKind, Input};
 use crate::store::{Blob, NewFile, Store, TreeChange};
+use crate::text::redact;
 use crate::text::withheld as withheld_text;
 
 /// Extension resources older than this are let go (reference 3.7).
@@ -99,14 +101,56 @@ pub(crate) fn plan(facts: &PlanFacts<'_>) -> Plan {
         let path = TreePath::parse(RAW_MEMORIES).expect("a constant path");
         put(&mut plan, facts.head, path, content, blob);
     }
-    for entry in facts.withheld {
+    put_copies(&mut plan, facts.head, facts.withheld);
+    plan
+}
+
+/// The tree that a kept result makes of a head, with copies of everything that
+/// is withheld by now. Memory files stay as the head has them.
+pub(crate) fn offered(
+    version: MemoryVersion,
+    head: &BTreeMap<TreePath, Blob>,
+    merged: &Merged,
+    withheld: &[Withheld],
+) -> Plan {
+    let mut plan = Plan::default();
+    for (path, blob) in head {
+        plan.files.insert(path.clone(), Planned::Head(*blob));
+    }
+    for file in &merged.files {
+        let kind = kind_in(version, &file.path);
+        // What is withheld goes by what is withheld now.
+        if kind.is_output() || kind == FileKind::Withheld {
+            continue;
+        }
+        match &file.file {
+            None => {
+                plan.files.remove(&file.path);
+            }
+            Some(text) => {
+                let content = redact::redact(&text.content);
+                let blob = Store::blob_id(content.as_str().as_bytes());
+                put(&mut plan, head, file.path.clone(), content, blob);
+            }
+        }
+    }
+    put_copies(&mut plan, head, withheld);
+    let is_hidden = |(path, planned): &(&TreePath, &Planned)| {
+        kind_in(version, path).is_input() && is_withheld(path, planned.blob(), withheld)
+    };
+    let hidden = plan.files.iter().filter(is_hidden);
+    plan.hidden = hidden.map(|(path, _)| path.clone()).collect();
+    plan
+}
+
+fn put_copies(plan: &mut Plan, head: &BTreeMap<TreePath, Blob>, withheld: &[Withheld]) {
+    for entry in withheld {
         let content = withheld_text::print(entry);
         let blob = Store::blob_id(content.as_str().as_bytes());
         if let Some(path) = TreePath::parse(&format!("{WITHHELD}/{}.yaml", entry.id)) {
-            put(&mut plan, facts.head, path, content, blob);
+            put(plan, head, path, content, blob);
         }
     }
-    plan
 }
 
 fn put(

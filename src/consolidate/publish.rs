@@ -20,9 +20,10 @@ use crate::consolidate::coverage::LeftOutRecap;
 use crate::consolidate::edits::{self, LeftAlone, kind_in};
 use crate::consolidate::guard;
 use crate::consolidate::judge::{self, Fault, OutputFile, Outputs, Verdict};
-use crate::consolidate::message::{self, BaselineFacts};
+use crate::consolidate::message::{self, AttemptFacts, BaselineFacts};
 use crate::consolidate::orders;
 use crate::consolidate::past::{self, Past};
+use crate::consolidate::record::Record;
 use crate::consolidate::survey::{Survey, Texts};
 use crate::consolidate::{Complaint, ConsolidateError, LeftFile};
 use crate::domain::entry::Entry;
@@ -35,7 +36,7 @@ use crate::notes::withheld_set::{self, WithheldSet};
 use crate::store::author::Author;
 use crate::store::error::StoreError;
 use crate::store::merge::{Merged, MergedText};
-use crate::store::message::CommitMessage;
+use crate::store::message::{AttemptState, CommitMessage};
 use crate::store::{KeptKind, NewFile, Publication, Published, StoreLock, TreeChange};
 use crate::sys::clock::Clock;
 use crate::sys::ids::Ids;
@@ -63,6 +64,9 @@ pub(crate) struct Press<'a> {
     pub(crate) head: ObjectId,
     pub(crate) run: &'a RunId,
     pub(crate) worker: &'a str,
+    /// A person takes the result as it is: limits of the loss guard do not
+    /// count, everything else does.
+    pub(crate) is_accepted: bool,
     pub(crate) person: &'a Author,
     pub(crate) ids: &'a Ids,
     pub(crate) clock: &'a dyn Clock,
@@ -312,7 +316,11 @@ fn rejudge(
             }),
         });
     }
-    let verdict = bench.judge(&outputs, &attempt.report);
+    let mut verdict = bench.judge(&outputs, &attempt.report);
+    verdict.faults.extend(survey.kept_out.iter().cloned());
+    if press.is_accepted {
+        verdict.accept();
+    }
     match verdict.faults.first() {
         Some(fault) => Ok(Err((fault.job_error(), verdict.faults))),
         None => Ok(Ok(Ready {
@@ -324,7 +332,7 @@ fn rejudge(
     }
 }
 
-fn merged_file(text: &MergedText) -> OutputFile {
+pub(crate) fn merged_file(text: &MergedText) -> OutputFile {
     OutputFile {
         text: text.content.unredacted().to_owned(),
         executable: text.executable,
@@ -384,7 +392,8 @@ fn word(press: &Press<'_>, attempt: &Attempt, ready: &Ready) -> CommitMessage {
         left_out: &ready.verdict.left_out,
         words: attempt.report.words.as_str(),
         prompt: attempt.prompt.as_ref(),
-        tokens: attempt.tokens,
+        tokens: message::tokens_in_all(attempt.tokens),
+        accepted_over: ready.verdict.accepted_over.as_deref(),
     })
 }
 
@@ -398,22 +407,34 @@ fn word(press: &Press<'_>, attempt: &Attempt, ready: &Ready) -> CommitMessage {
 pub(crate) fn keep(
     press: &Press<'_>,
     attempt: &Attempt,
+    state: AttemptState,
+    complaints: &[Complaint],
     faults: &[Fault],
 ) -> Result<ObjectId, ConsolidateError> {
-    let complaints: Vec<Complaint> = faults.iter().map(Fault::complaint).collect();
-    let changes = if faults.iter().any(Fault::bars_keeping) {
-        Vec::new()
+    let is_whole = !faults.iter().any(Fault::bars_keeping);
+    let report = &attempt.report;
+    let mut record = Record::new(is_whole, complaints, report);
+    record.applies_notes = press.bench.applies_notes();
+    let (changes, losses) = if is_whole {
+        let changes = attempt::changes(press.survey, &attempt.outputs);
+        (changes, attempt.verdict.losses.as_slice())
     } else {
-        attempt::changes(press.survey, &attempt.outputs)
+        (Vec::new(), &[][..])
     };
     let place = press.place;
-    let message = message::attempt(
-        press.run,
-        place.version,
-        press.worker,
-        &complaints,
-        &press.survey.inputs,
-    );
+    let message = message::attempt(&AttemptFacts {
+        run: press.run,
+        version: place.version,
+        worker: press.worker,
+        state,
+        complaints,
+        record: &record,
+        inputs: &press.survey.inputs,
+        losses,
+        words: report.words.as_str(),
+        prompt: attempt.prompt.as_ref(),
+        tokens: message::tokens_in_all(attempt.tokens),
+    });
     let lock = place.store.lock(place.policy.lock_wait)?;
     let kept = place.store.keep_ref(
         &lock,
@@ -424,5 +445,6 @@ pub(crate) fn keep(
         &message,
         place.now,
     )?;
+    stop::point("consolidate.attempt_kept");
     Ok(kept.commit)
 }

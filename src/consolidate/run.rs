@@ -14,7 +14,9 @@
 
 use crate::consolidate::absorb::{self, Absorbed, Hands, Place};
 use crate::consolidate::attempt::{self, Attempt, Bench, BenchTask, Worked, Workshop};
+use crate::consolidate::attempts::{self, Standing};
 use crate::consolidate::books::Books;
+use crate::consolidate::ended::Ended;
 use crate::consolidate::idle::{IdleFacts, IdleKey};
 use crate::consolidate::input;
 use crate::consolidate::judge::{self, Fault};
@@ -29,13 +31,12 @@ use crate::consolidate::{
     Complaint, ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome, Parts,
 };
 use crate::domain::id::{ObjectId, RunId};
-use crate::ledger::{
-    ConsolidationClaim, ConsolidationEnd, Denial, JobError, TakenIn, UsageByThread,
-};
+use crate::domain::text::Redacted;
+use crate::ledger::{ConsolidationClaim, ConsolidationEnd, Pace, TakenIn, UsageByThread};
 use crate::model::Model;
 use crate::notes::withheld_set::WithheldSet;
 use crate::store::author::Author;
-use crate::store::error::StoreError;
+use crate::store::message::AttemptState;
 use crate::store::{Snapshot, Store, StorePaths};
 use crate::sys::clock::Clock;
 use crate::sys::ids::Ids;
@@ -125,89 +126,6 @@ fn not_claimed(claim: ConsolidationClaim) -> Outcome {
     }
 }
 
-/// How the steps ended, for the caller and for the ledger.
-#[derive(Debug, Clone)]
-struct Ended {
-    outcome: Outcome,
-    /// `None` when the lease is not ours any more.
-    mark: Option<ConsolidationEnd>,
-}
-
-impl Ended {
-    const fn lost() -> Self {
-        Self {
-            outcome: Outcome::Busy { holder: None },
-            mark: None,
-        }
-    }
-
-    /// A limit of ours that was reached before any work is no failure of the
-    /// job either.
-    const fn used_up(denial: Denial) -> Self {
-        Self {
-            outcome: Outcome::UsedUp { denial },
-            mark: Some(ConsolidationEnd::Released),
-        }
-    }
-
-    /// A person wants to stop: no failure of the job, so nothing waits longer.
-    const fn stopped() -> Self {
-        Self {
-            outcome: Outcome::Stopped,
-            mark: Some(ConsolidationEnd::Released),
-        }
-    }
-
-    const fn failed(error: JobError, parks: bool, wrote: bool) -> Self {
-        let (outcome, mark) = match (parks, wrote) {
-            (true, _) => (Outcome::Parked { error }, ConsolidationEnd::Parked(error)),
-            (_, true) => (
-                Outcome::FailedAfter { error },
-                ConsolidationEnd::Failed(error),
-            ),
-            (_, false) => (
-                Outcome::FailedBefore { error },
-                ConsolidationEnd::Failed(error),
-            ),
-        };
-        let mark = Some(mark);
-        Self { outcome, mark }
-    }
-
-    /// It waits for the person, and is no failure of the job: the lease is
-    /// given back.
-    const fn held_up(error: JobError) -> Self {
-        Self {
-            outcome: Outcome::FailedBefore { error },
-            mark: Some(ConsolidationEnd::Released),
-        }
-    }
-
-    /// What an error means for the job. A store that is busy or not ours to
-    /// write now is no failure of the job, so the lease is given back.
-    fn after(error: &ConsolidateError, has_worked: bool) -> Self {
-        let code = match error {
-            ConsolidateError::Lock(_)
-            | ConsolidateError::Store(
-                StoreError::NotOurs { .. }
-                | StoreError::Busy(_)
-                | StoreError::GitLocked { .. }
-                | StoreError::Pruned { .. },
-            ) => {
-                return Self {
-                    outcome: Outcome::NothingToDo,
-                    mark: Some(ConsolidationEnd::Released),
-                };
-            }
-            ConsolidateError::Ledger(error) if error.is_lost() => return Self::lost(),
-            ConsolidateError::Staging(_) => JobError::StagingFailed,
-            _ if has_worked => JobError::PublishFailed,
-            _ => JobError::InputsUnreadable,
-        };
-        Self::failed(code, false, has_worked)
-    }
-}
-
 /// A consolidation under way: what does not change in it.
 struct Pass<'a> {
     place: Place<'a>,
@@ -259,6 +177,11 @@ impl Pass<'_> {
             self.remember_idle(&prepared, &survey)?;
             return Ok(nothing_to_do(books, Some(&survey)));
         }
+        // A person's word about exactly this, given or awaited?
+        if let Some(outcome) = self.standing(&prepared, &survey)? {
+            let mark = Some(ConsolidationEnd::Idle(taken_in(books, None)));
+            return Ok(Ended { outcome, mark });
+        }
         if (self.is_cancelled)() {
             return Ok(Ended::stopped());
         }
@@ -301,6 +224,7 @@ impl Pass<'_> {
         let absorbed = absorb::absorb(place, &hands, head, &past)?;
         let (head, withheld) = (absorbed.head, absorbed.withheld.clone());
         tell(report, absorbed);
+        report.expired = attempts::expire(store, &lock, head, place.now)?;
         Ok(Some(Prepared {
             head,
             withheld,
@@ -385,6 +309,24 @@ impl Pass<'_> {
         Ok(judge::brought_back(&entries, withheld, &own))
     }
 
+    /// While a result over the same inputs waits, or after one was rejected,
+    /// no worker is called for them; a person at the terminal may try again
+    /// what was rejected.
+    fn standing(
+        &self,
+        prepared: &Prepared,
+        survey: &Survey,
+    ) -> Result<Option<Outcome>, ConsolidateError> {
+        let attempts = attempts::list(self.place.store, prepared.head)?;
+        Ok(match attempts::standing(&attempts, &survey.inputs) {
+            Some(Standing::Waits { run }) => Some(Outcome::Waits { run, is_new: false }),
+            Some(Standing::Rejected { run }) if self.request.pace != Pace::ByHand => {
+                Some(Outcome::HeldBack { run })
+            }
+            _ => None,
+        })
+    }
+
     fn produce(
         &self,
         prepared: &Prepared,
@@ -446,6 +388,7 @@ impl Pass<'_> {
             head: prepared.head,
             run: &self.run,
             worker: self.model.name(),
+            is_accepted: false,
             person: self.person,
             ids: self.ids,
             clock: self.clock,
@@ -464,6 +407,9 @@ impl Pass<'_> {
             return keep(report, &press, &attempt, &[], Ended::lost());
         }
         stop::point("consolidate.renewed");
+        if self.request.review {
+            return keep_for_review(report, &press, &attempt, books);
+        }
         // 9. Publish.
         publish_and_tell(&press, &attempt, books, report)
     }
@@ -554,6 +500,26 @@ fn publish_and_tell(
     }
 }
 
+/// Keeps a good result until a person has decided about it.
+fn keep_for_review(
+    report: &mut ConsolidateReport,
+    press: &Press<'_>,
+    attempt: &Attempt,
+    books: &Books<'_>,
+) -> Result<Ended, ConsolidateError> {
+    let state = AttemptState::Waiting;
+    report.attempt = Some(publish::keep(press, attempt, state, &[], &[])?);
+    report.complaints.clear();
+    report.outputs = attempt::output_changes(&press.survey.outputs, &attempt.outputs);
+    let outcome = Outcome::Waits {
+        run: press.run.clone(),
+        is_new: true,
+    };
+    // The cooldown begins: a result was paid for.
+    let mark = Some(ConsolidationEnd::Done(taken_in(books, None)));
+    Ok(Ended { outcome, mark })
+}
+
 /// Keeps an attempt beside main, and says why it was not published.
 fn keep(
     report: &mut ConsolidateReport,
@@ -563,7 +529,27 @@ fn keep(
     ended: Ended,
 ) -> Result<Ended, ConsolidateError> {
     report.complaints = faults.iter().map(Fault::complaint).collect();
-    report.attempt = Some(publish::keep(press, attempt, faults)?);
+    let mut complaints = report.complaints.clone();
+    let (state, error) = match &ended.outcome {
+        Outcome::Parked { error } => (AttemptState::Parked, Some(*error)),
+        Outcome::FailedAfter { error } | Outcome::FailedBefore { error } => {
+            (AttemptState::Refused, Some(*error))
+        }
+        _ => (AttemptState::Refused, None),
+    };
+    if complaints.is_empty() {
+        complaints.push(match error {
+            Some(error) => Complaint {
+                code: error.label(),
+                words: Redacted::literal(error.words()),
+            },
+            None => Complaint {
+                code: "lease-lost",
+                words: Redacted::literal("another process took the job over meanwhile"),
+            },
+        });
+    }
+    report.attempt = Some(publish::keep(press, attempt, state, &complaints, faults)?);
     Ok(ended)
 }
 

@@ -24,6 +24,7 @@ use crate::model::{ChangedInput, WorkerMode};
 use crate::recaps::Extractions;
 use crate::store::diff::{DiffSide, FileDiff, diff_file};
 use crate::store::history::Consumption;
+use crate::store::merge::Merged;
 use crate::store::message::{ChangeKind, Input};
 use crate::store::{Blob, Snapshot, Store};
 use crate::text::recap;
@@ -120,6 +121,8 @@ pub(crate) struct Survey {
     pub(crate) secrets: Vec<Fault>,
     /// Text of every recap of the planned tree.
     pub(crate) recaps: BTreeMap<TreePath, String>,
+    /// Of a kept attempt: inputs that must not take part any more.
+    pub(crate) kept_out: Vec<Fault>,
     /// Its notes and resources.
     others: BTreeSet<TreePath>,
 }
@@ -246,12 +249,112 @@ pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, C
         faults: Vec::new(),
         secrets,
         recaps,
+        kept_out: Vec::new(),
     };
     // A summary over its budget is a person's doing, since none is published,
     // and no reason to call a worker when nothing else changed.
     let beside = survey.beside(usize::MAX);
     survey.faults = judge::errors_in_outputs(place.version, &survey.outputs, beside, false);
     Ok(survey)
+}
+
+/// A kept result on a certain head.
+pub(crate) struct Offered<'a> {
+    /// What it folded in.
+    pub(crate) inputs: &'a [Input],
+    /// How the head changes by it.
+    pub(crate) merged: &'a Merged,
+}
+
+/// Surveys the tree that a kept result makes of `head`: the sources beside its
+/// memory files are those that it rests on, whatever else is pending by now.
+///
+/// # Errors
+///
+/// As [`survey`].
+pub(crate) fn survey_offered(
+    place: &Place<'_>,
+    head: ObjectId,
+    withheld: &[Withheld],
+    offered: &Offered<'_>,
+) -> Result<(Survey, Past), ConsolidateError> {
+    let files = place.store.snapshot(head)?.files;
+    let past = past::read(place.store, head, place.policy.guard.baselines_counted)?;
+    let ground = Ground {
+        texts: &Texts::of(place.store),
+        files: &files,
+        past: &past,
+        consumption: &place.store.consumption(head)?,
+        usage: &BTreeMap::new(),
+        withheld,
+        only: None,
+    };
+    let plan = plan::offered(place.version, &files, offered.merged, withheld);
+    let base = match past.last_baseline {
+        Some(commit) => place.store.snapshot(commit)?.files,
+        None => BTreeMap::new(),
+    };
+    let before = Before {
+        version: place.version,
+        base: &base,
+        consumption: ground.consumption,
+    };
+    let inputs = offered.inputs.to_vec();
+    let before = changed_inputs(ground.texts, &inputs, &before)?;
+    let recaps = recap_texts(ground.texts, &plan)?;
+    let selection = selection_of(place, &ground, &recaps);
+    let kept_out = kept_out(&inputs, &selection, &plan);
+    let outputs = outputs(place, &ground)?;
+    let survey = Survey {
+        base,
+        selection,
+        inputs,
+        before,
+        others: others(place, &plan),
+        plan,
+        outputs,
+        faults: Vec::new(),
+        secrets: Vec::new(),
+        recaps,
+        kept_out,
+        files: files.clone(),
+    };
+    Ok((survey, past))
+}
+
+/// The recaps of a tree that is given: all that may take part are chosen.
+fn selection_of(
+    place: &Place<'_>,
+    ground: &Ground<'_>,
+    recaps: &BTreeMap<TreePath, String>,
+) -> Selection {
+    const DAYS: i64 = 36_500;
+    let parsed = recaps.iter().filter_map(|(path, text)| {
+        let recap = recap::parse(path.name(), text).ok()?;
+        let copy = redact::redact_str(text);
+        Some(candidate(place, ground, recap, path.clone(), copy))
+    });
+    let policy = SelectPolicy {
+        recaps_max: usize::MAX,
+        unused_days_max: DAYS,
+        only: None,
+    };
+    select::select(parsed.collect(), ground.withheld, &policy, place.now)
+}
+
+/// Inputs of a kept result that a person withholds or keeps out by now.
+fn kept_out(inputs: &[Input], selection: &Selection, plan: &Plan) -> Vec<Fault> {
+    let is_out = |input: &&Input| {
+        let thread_id = input.thread_id.as_ref();
+        let reason = thread_id.and_then(|id| selection.left_out.get(id));
+        input.change != ChangeKind::Deleted
+            && (plan.hidden.contains(&input.path) || reason.is_some())
+    };
+    let out = inputs.iter().filter(is_out);
+    out.map(|input| Fault::KeptOut {
+        path: input.path.clone(),
+    })
+    .collect()
 }
 
 /// Notes and resources that a worker sees.

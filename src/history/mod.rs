@@ -48,7 +48,9 @@ pub(crate) fn resolve(store: &Store, name: &str) -> Result<ObjectId, RevisionErr
             return Ok(commit.id);
         }
     }
-    Err(RevisionError::Unknown {
+    // A run that made no commit on main may have left a result beside it.
+    let beside = store.resolve(&format!("refs/memrev/attempts/{name}"))?;
+    beside.ok_or_else(|| RevisionError::Unknown {
         name: name.to_owned(),
     })
 }

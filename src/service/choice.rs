@@ -36,6 +36,8 @@ pub(crate) struct PassRequest {
     /// end takes every session.
     pub(crate) is_by_hand: bool,
     pub(crate) choice: Choice,
+    /// A good result waits for the person's word.
+    pub(crate) review: bool,
     /// Most model calls of this pass.
     pub(crate) calls_max: Option<u64>,
     /// The session that this runs in.

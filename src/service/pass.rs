@@ -488,6 +488,7 @@ fn consolidate(
                 Pace::Background
             },
             only: None,
+            review: request.review || parts.config.worker.review,
         },
     )?;
     Ok(report)

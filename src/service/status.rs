@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::config::{Backend, Config};
+use crate::consolidate::attempts::{self, SeenAttempt, Standing};
 use crate::consolidate::{self, Pending, PendingParts};
-use crate::domain::id::{ObjectId, RunId};
+use crate::domain::id::ObjectId;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::extract::select::Reason;
@@ -15,7 +16,7 @@ use crate::service::loss::{self, LostHistory};
 use crate::service::survey::{self, Survey, SurveyError, SurveyParts};
 use crate::service::with_sources;
 use crate::store::message::CommitKind;
-use crate::store::{KeptKind, Store, StorePaths};
+use crate::store::{Store, StorePaths};
 
 /// What `memrev status` shows.
 pub(crate) struct Status {
@@ -54,7 +55,8 @@ pub(crate) struct VersionStatus {
     pub(crate) recaps: usize,
     pub(crate) pending: Pending,
     pub(crate) jobs: Vec<Job>,
-    pub(crate) attempts: Vec<RunId>,
+    /// Newest first.
+    pub(crate) attempts: Vec<SeenAttempt>,
     pub(crate) withheld: usize,
     /// Most recaps that one baseline of this version took in (reference 6.8).
     pub(crate) recaps_taken_max: u64,
@@ -218,8 +220,7 @@ fn add_history(
         }
     }
     status.set_aside = store.set_aside_before();
-    let kept = store.kept_refs(KeptKind::Attempt)?;
-    status.attempts = kept.into_iter().map(|kept| kept.run).collect();
+    status.attempts = attempts::list(&store, head)?;
     Ok(())
 }
 
@@ -288,6 +289,14 @@ fn next(parts: &SurveyParts<'_>, survey: &Survey, versions: &[VersionStatus]) ->
         } else if !version.pending.to_mend.is_empty() {
             next.push(format!(
                 "{name}: mend the files that are named above, then `memrev run`"
+            ));
+        } else if let Some(Standing::Waits { run }) = &version.pending.standing {
+            next.push(format!(
+                "{name}: what is pending waits for your word: `memrev accept {run}` or `memrev reject {run}`"
+            ));
+        } else if let Some(Standing::Rejected { run }) = &version.pending.standing {
+            next.push(format!(
+                "{name}: `memrev run` tries again what you rejected as {run}; passes in the background wait for a change"
             ));
         } else if !version.pending.is_idle() || !version.pending.edits.is_empty() {
             next.push(format!("{name}: `memrev run` folds in what is pending"));

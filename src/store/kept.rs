@@ -114,10 +114,6 @@ impl Store {
     /// # Errors
     ///
     /// When the ref cannot be removed.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "only the history commands will call it")
-    )]
     pub(crate) fn remove_kept_ref(
         &self,
         lock: &StoreLock,
@@ -132,7 +128,9 @@ impl Store {
             return Ok(());
         }
         let edit = RefEdit::delete(name, PreviousValue::Any);
-        self.edit_ref(&repository, edit, Timestamp::default())
+        self.edit_ref(&repository, edit, Timestamp::default())?;
+        point("kept.removed");
+        Ok(())
     }
 
     fn full_name(&self, kept: &KeptRef) -> Result<gix::refs::FullName, StoreError> {

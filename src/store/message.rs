@@ -4,8 +4,9 @@
 //!
 //! The trailers are a file format: `Memrev-Kind`, `Memrev-Run`,
 //! `Memrev-Version`, `Memrev-Worker`, `Memrev-Prompt`, any number of `Memrev-Input: <A|M|D>
-//! <path> <blob> <thread id or ->`, `Memrev-Tokens`, and of a revert whose inputs are
-//! to be tried again `Memrev-Retry: yes`. Unknown ones are skipped.
+//! <path> <blob> <thread id or ->`, `Memrev-Tokens`, of a revert whose inputs are to be tried
+//! again `Memrev-Retry: yes`, and beside main `Memrev-Attempt` and `Memrev-Record`. Unknown ones
+//! are skipped.
 
 use std::fmt::Write as _;
 
@@ -64,6 +65,36 @@ impl CommitKind {
 
     pub(crate) fn parse(label: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.label() == label)
+    }
+}
+
+/// The value of `Memrev-Attempt`: why a result stands beside main.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum AttemptState {
+    /// The judge would not have it, or the right to publish was lost.
+    Refused,
+    /// A person's word settles it; trying again would not.
+    Parked,
+    /// Judged good, and a person asked to see it first.
+    Waiting,
+    /// A person would not have it; nothing of it is kept but what it was about.
+    Rejected,
+}
+
+impl AttemptState {
+    const ALL: [Self; 4] = [Self::Refused, Self::Parked, Self::Waiting, Self::Rejected];
+
+    pub(crate) const fn label(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Parked => "parked",
+            Self::Waiting => "waiting",
+            Self::Rejected => "rejected",
+        }
+    }
+
+    pub(crate) fn parse(label: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.label() == label)
     }
 }
 
@@ -126,6 +157,11 @@ pub(crate) struct Trailers {
     pub(crate) tokens: Option<u64>,
     /// A revert after which nothing is withheld.
     pub(crate) retries: bool,
+    /// Of an attempt beside main.
+    pub(crate) attempt: Option<AttemptState>,
+    /// Of an attempt: what taking it up again needs, in the words of the stage
+    /// that wrote it. One line.
+    pub(crate) record: Option<String>,
 }
 
 /// A message under construction. Body text cannot forge trailers: they are
@@ -195,6 +231,13 @@ impl CommitMessage {
 
     pub(crate) fn retries(mut self, retries: bool) -> Self {
         self.trailers.retries = retries;
+        self
+    }
+
+    /// `record` is one line without control characters.
+    pub(crate) fn attempt(mut self, state: AttemptState, record: &Redacted) -> Self {
+        self.trailers.attempt = Some(state);
+        self.trailers.record = Some(record.as_str().to_owned());
         self
     }
 }
@@ -275,6 +318,14 @@ impl Trailers {
         if self.retries {
             let _ = writeln!(lines, "Memrev-Retry: yes");
         }
+        if let Some(state) = self.attempt {
+            let _ = writeln!(lines, "Memrev-Attempt: {}", state.label());
+        }
+        if let Some(record) = &self.record {
+            // Longer than a line for people, so not through `subject_line`.
+            let plain: String = record.chars().filter(|c| !c.is_control()).collect();
+            let _ = writeln!(lines, "Memrev-Record: {}", plain.trim());
+        }
         lines
     }
 
@@ -288,6 +339,8 @@ impl Trailers {
             "Memrev-Input" => self.inputs.extend(Input::parse(value)),
             "Memrev-Tokens" => self.tokens = value.parse().ok(),
             "Memrev-Retry" => self.retries = value == "yes",
+            "Memrev-Attempt" => self.attempt = AttemptState::parse(value),
+            "Memrev-Record" => self.record = Some(value.to_owned()),
             _ => {}
         }
     }

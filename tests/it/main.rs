@@ -8,6 +8,7 @@
 )]
 
 mod agents;
+mod attempts;
 mod backends;
 mod faults;
 mod forget;

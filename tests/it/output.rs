@@ -22,6 +22,9 @@ const COMMANDS: &[&str] = &[
     "why",
     "revert",
     "release",
+    "attempts",
+    "accept",
+    "reject",
     "check",
     "inject",
     "config",
@@ -49,6 +52,26 @@ const OUTPUTS: &[(&[&str], &str)] = &[
         &["diff", "--json", "HEAD~1..HEAD"],
         "schemas/output/diff.json",
     ),
+    (
+        &["note", "--json", "never use spaces"],
+        "schemas/output/note.json",
+    ),
+    (
+        &["consolidate", "--json", "--review"],
+        "schemas/output/run.json",
+    ),
+    (&["attempts", "--json"], "schemas/output/attempts.json"),
+    (&["attempts", "--json", "2"], "schemas/output/attempts.json"),
+    (
+        &["attempts", "--json", "--expire"],
+        "schemas/output/attempts.json",
+    ),
+    (&["status", "--json"], "schemas/output/status.json"),
+    (
+        &["accept", "--json", "--dry-run", "2"],
+        "schemas/output/decision.json",
+    ),
+    (&["accept", "--json", "2"], "schemas/output/decision.json"),
     (
         &["why", "--json", "run the tests"],
         "schemas/output/why.json",

@@ -17,6 +17,7 @@ pub(crate) fn run(context: &Context, args: &ConsolidateArgs) -> Result<(), Failu
     }
     let request = PassRequest {
         is_by_hand: true,
+        review: args.review,
         ..PassRequest::default()
     };
     pass_report::run_and_report(

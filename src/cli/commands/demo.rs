@@ -107,6 +107,7 @@ fn run_args() -> RunArgs {
     RunArgs {
         choice: SessionChoice::default(),
         background: false,
+        review: false,
         max_calls: None,
         current_session: None,
         dry_run: false,

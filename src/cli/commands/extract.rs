@@ -15,6 +15,7 @@ pub(crate) fn run(context: &Context, args: &ExtractArgs) -> Result<(), Failure> 
     let config = context.config_when_on()?;
     let request = PassRequest {
         is_by_hand: true,
+        review: false,
         choice: choice(context, &config, &args.choice)?,
         calls_max: args.max_calls.map(u64::from),
         current: None,

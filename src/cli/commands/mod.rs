@@ -1,8 +1,10 @@
 //! One file per command: arguments in, words out.
 
+pub(crate) mod attempts;
 pub(crate) mod check;
 pub(crate) mod config;
 pub(crate) mod consolidate;
+pub(crate) mod decide;
 pub(crate) mod demo;
 pub(crate) mod diff;
 pub(crate) mod extract;

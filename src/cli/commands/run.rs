@@ -23,6 +23,7 @@ pub(crate) fn run(context: &Context, args: &RunArgs) -> Result<(), Failure> {
     let request = PassRequest {
         is_by_hand: !args.background,
         choice: choice(context, &config, &args.choice)?,
+        review: args.review,
         calls_max: args.max_calls.map(u64::from),
         current: (args.current_session.as_deref())
             .map(named::thread_id)

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::cli::args::StatusArgs;
+use crate::cli::commands::attempts::reasons;
 use crate::cli::context::{Context, versions};
 use crate::cli::programs;
 use crate::cli::report::{Failure, Printer, counted};
 use crate::config::Config;
+use crate::consolidate::attempts::{SeenAttempt, Standing};
 use crate::consolidate::lost::LostInput;
 use crate::consolidate::select::LeftOut;
 use crate::consolidate::{Complaint, Pending};
@@ -54,8 +56,19 @@ struct VersionJson {
     recaps_taken_max: u64,
     needs_recovery: bool,
     jobs: Vec<JobJson>,
-    attempts: Vec<String>,
+    attempts: Vec<AttemptJson>,
     withheld: usize,
+}
+
+#[derive(Serialize)]
+struct AttemptJson {
+    run: String,
+    at: String,
+    state: &'static str,
+    reasons: Vec<String>,
+    /// Why it cannot be accepted, if so.
+    obstacle: Option<String>,
+    superseded_by: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -141,6 +154,11 @@ pub(crate) fn print_pending_of(
     let reads_prompts = !context.consolidation_model(config)?.is_free();
     for version in &status.versions {
         print_version(&context.printer, version);
+        if let Some(Standing::Waits { run }) = &version.pending.standing {
+            context.printer.line(format!(
+                "  no worker would be asked: {run} waits for your word over the same inputs"
+            ));
+        }
         if let Some(prompt) = version.pending.prompt.as_ref().filter(|_| reads_prompts) {
             context.printer.line("  the model would be asked:");
             context.printer.line(prompt.as_str());
@@ -237,10 +255,22 @@ fn print_version(printer: &Printer, version: &VersionStatus) {
         printer.line(format!("  {}", job_words(job)));
     }
     for attempt in &version.attempts {
-        printer.line(format!(
-            "  refused attempt {attempt}: `git show refs/memrev/attempts/{attempt}`"
-        ));
+        printer.line(format!("  {}", attempt_words(attempt)));
     }
+}
+
+fn attempt_words(attempt: &SeenAttempt) -> String {
+    let (run, state) = (&attempt.run, attempt.state.label());
+    if attempt.waits() {
+        return format!("attempt {run} waits for your word: `memrev attempts {run}` shows it");
+    }
+    let why = reasons(attempt).into_iter().next();
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    let superseded = match &attempt.superseded_by {
+        Some(by) => format!(", superseded by {by}"),
+        None => String::new(),
+    };
+    format!("{state} attempt {run}{superseded}{why} (`memrev attempts {run}`)")
 }
 
 fn withheld(version: &VersionStatus) -> String {
@@ -451,8 +481,19 @@ fn version_json(version: &VersionStatus) -> VersionJson {
         recaps_taken_max: version.recaps_taken_max,
         needs_recovery: pending.needs_recovery,
         jobs: version.jobs.iter().map(job_json).collect(),
-        attempts: version.attempts.iter().map(ToString::to_string).collect(),
+        attempts: version.attempts.iter().map(attempt_json).collect(),
         withheld: version.withheld,
+    }
+}
+
+fn attempt_json(attempt: &SeenAttempt) -> AttemptJson {
+    AttemptJson {
+        run: attempt.run.to_string(),
+        at: attempt.at.to_string(),
+        state: attempt.state.label(),
+        reasons: reasons(attempt),
+        obstacle: attempt.obstacle.as_ref().map(ToString::to_string),
+        superseded_by: attempt.superseded_by.as_ref().map(ToString::to_string),
     }
 }
 

@@ -6,7 +6,6 @@ use crate::consolidate::guard::{Loss, LossCount, Reason};
 use crate::domain::id::{ObjectId, RunId};
 use crate::domain::path::TreePath;
 use crate::domain::version::MemoryVersion;
-use crate::model::Tokens;
 use crate::store::message::{ChangeKind, Input};
 use crate::text::entries;
 
@@ -110,7 +109,8 @@ fn message(inputs: &[Input], outputs: &[OutputChange], losses: &[Loss], words: &
         losses,
         left_out: &[],
         words,
-        tokens: Tokens::default(),
+        tokens: 0,
+        accepted_over: None,
     });
     message.render()
 }

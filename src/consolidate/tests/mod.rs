@@ -11,5 +11,6 @@ mod history;
 mod lazy;
 mod offline;
 mod refusals;
+mod review;
 mod support;
 mod whole;

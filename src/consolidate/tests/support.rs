@@ -8,11 +8,13 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
+use crate::consolidate::accept::{self, DecideParts, Decision};
+use crate::consolidate::attempts::{self, SeenAttempt};
 use crate::consolidate::{
     ConsolidateError, ConsolidateReport, ConsolidateRequest, Outcome, Parts, Pending, PendingParts,
     Policy, pending, run,
 };
-use crate::domain::id::{ObjectId, ThreadId};
+use crate::domain::id::{ObjectId, RunId, ThreadId};
 use crate::domain::recap::{Recap, RecapHeader};
 use crate::domain::session::MemoryMode;
 use crate::domain::time::Timestamp;
@@ -86,6 +88,13 @@ impl Model for Scripted {
     }
 }
 
+/// What a person may say about an attempt.
+pub(super) enum Word {
+    Accept,
+    WouldAccept,
+    Reject,
+}
+
 pub(super) struct Sandbox {
     /// `None` in a process that only works on another one's folders.
     temporary: Option<tempfile::TempDir>,
@@ -96,6 +105,7 @@ pub(super) struct Sandbox {
     pub(super) modes: BTreeMap<ThreadId, MemoryMode>,
     pub(super) pace: Pace,
     pub(super) only: Option<BTreeSet<ThreadId>>,
+    pub(super) review: bool,
     pub(super) model: Scripted,
     ids: Ids,
 }
@@ -130,6 +140,7 @@ impl Sandbox {
             modes: BTreeMap::new(),
             pace: Pace::ByHand,
             only: None,
+            review: false,
             model: scripted(good_work),
             ids: Ids::new(None),
         }
@@ -173,6 +184,7 @@ impl Sandbox {
                 version: self.version,
                 pace: self.pace,
                 only: self.only.clone(),
+                review: self.review,
             },
         );
         self.git(&["fsck", "--strict", "--no-dangling"]);
@@ -183,6 +195,42 @@ impl Sandbox {
     #[track_caller]
     pub(super) fn run(&mut self) -> ConsolidateReport {
         self.try_run().unwrap()
+    }
+
+    /// A person's word about the newest attempt, or the one given.
+    #[track_caller]
+    pub(super) fn decide(&mut self, word: &Word, run: Option<&RunId>) -> Decision {
+        let person = Author {
+            name: "Ada".to_owned(),
+            email: "ada@example.org".to_owned(),
+        };
+        let parts = DecideParts {
+            home: &self.home,
+            clock: &FixedClock(self.now),
+            ids: &self.ids,
+            modes: &self.modes,
+            person: &person,
+            policy: &self.policy,
+        };
+        let attempts = self.attempts();
+        let is_wanted = |it: &&SeenAttempt| run.is_none_or(|run| it.run == *run);
+        let attempt = attempts.iter().find(is_wanted).unwrap();
+        let version = self.version;
+        let decision = match word {
+            Word::Accept => accept::accept(&parts, &mut self.ledger(), version, attempt),
+            Word::WouldAccept => accept::would_accept(&parts, version, attempt),
+            Word::Reject => accept::reject(&parts, version, attempt, false),
+        };
+        self.git(&["fsck", "--strict", "--no-dangling"]);
+        self.now = self.now.plus_seconds(60);
+        decision.unwrap()
+    }
+
+    /// Newest first.
+    pub(super) fn attempts(&self) -> Vec<SeenAttempt> {
+        let paths = StorePaths::in_home(self.home.root(), self.version.folder());
+        let store = Store::open(paths).unwrap();
+        attempts::list(&store, store.head().unwrap()).unwrap()
     }
 
     /// Runs, and expects a baseline and a clean folder.
