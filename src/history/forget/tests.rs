@@ -156,7 +156,7 @@ fn a_session_takes_along_what_only_it_supports() {
             "nightly",
             "pytest",
             "a1",
-            "2026-03-06",
+            "#### 2026-03-06",
             "[Task 1]",
             "Failures",
         ],
