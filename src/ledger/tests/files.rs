@@ -222,7 +222,7 @@ fn a_later_schema_is_refused_politely_and_left_alone() {
         error,
         OpenError::NewerSchema {
             found: 7,
-            known: 1,
+            known: 2,
             ..
         }
     ));
