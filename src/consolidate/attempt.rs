@@ -16,7 +16,7 @@ use crate::consolidate::staging::Staging;
 use crate::consolidate::survey::{self, Survey, Texts};
 use crate::consolidate::worker::{self, Office, Rhythm, WorkerEnd};
 use crate::consolidate::{ConsolidateError, OutputChange};
-use crate::domain::entry::Entry;
+use crate::domain::entry::{Entry, Rewriting};
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::note::NoteKind;
 use crate::domain::path::{FileKind, TreePath};
@@ -55,6 +55,7 @@ pub(crate) struct Bench<'a> {
     pub(crate) withheld: &'a [Withheld],
     pub(crate) limits: &'a GuardLimits,
     person_entries: Vec<Entry>,
+    rewritings: Vec<Rewriting>,
     old_recaps: BTreeMap<ThreadId, String>,
     threads: BTreeSet<ThreadId>,
     fresh_threads: BTreeSet<ThreadId>,
@@ -106,13 +107,15 @@ impl<'a> Bench<'a> {
         task: BenchTask<'_>,
     ) -> Result<Self, ConsolidateError> {
         let current = judge::all_entries(&survey.outputs);
+        let own = past::person_words(place.store, place.version, head, &current)?;
         let mut bench = Self {
             place,
             survey,
             past,
             withheld,
             limits: &place.policy.guard,
-            person_entries: past::person_entries(place.store, place.version, head, &current)?,
+            person_entries: own.entries,
+            rewritings: own.rewritings,
             old_recaps: survey.old_recaps(),
             threads: survey.threads(),
             fresh_threads: BTreeSet::new(),
@@ -419,6 +422,7 @@ fn call(shop: &Workshop<'_>, diagnostics: Option<&[String]>, office: &mut dyn Of
             changes: &bench.survey.before,
             withheld: bench.withheld,
             person_entries: &bench.person_entries,
+            rewritings: &bench.rewritings,
             summary_bytes_max: policy.summary_bytes_max,
             diagnostics,
             meter,

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::domain::entry::{Entry, EntryKind};
+use crate::domain::entry::{Entry, EntryKind, Rewriting};
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::path::{FileKind, TreePath};
@@ -301,6 +301,8 @@ pub(crate) struct Consequences {
     pub(crate) removed: Vec<Entry>,
     /// Entries that are new or reworded, and so the person's.
     pub(crate) added: Vec<Entry>,
+    /// Lines that a person rewrote in their place, however much.
+    pub(crate) rewritten: Vec<Rewriting>,
     /// Sessions whose recap was deleted: forgotten up to this session time.
     pub(crate) forgotten: Vec<(ThreadId, Timestamp)>,
     /// Recaps that are new or reworded, to be copied to the extractions.
@@ -336,6 +338,7 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
                 }
                 if revision.old.is_some() {
                     come.extend(without(&new, &old));
+                    told.rewritten.extend(rewritten(&old, &new));
                 }
             }
             FileKind::Recap => recap_consequences(revision, &mut told),
@@ -364,6 +367,63 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
     told.removed = gone;
     told.added = come;
     told
+}
+
+/// Statements that have another in their place: between the same neighbours,
+/// below the same headings, as many as there were.
+fn rewritten(old: &[Entry], new: &[Entry]) -> Vec<Rewriting> {
+    let words = |entries: &[Entry]| -> BTreeSet<String> {
+        let texts = entries.iter();
+        texts
+            .map(|entry| shingles::normalise(&entry.text))
+            .collect()
+    };
+    let (in_old, in_new) = (words(old), words(new));
+    let in_place: BTreeMap<Between, Vec<&Entry>> = runs(new, &in_old).into_iter().collect();
+    let mut rewritten = Vec::new();
+    for (between, gone) in runs(old, &in_new) {
+        let successors = in_place.get(&between);
+        let Some(successors) = successors.filter(|it| it.len() == gone.len()) else {
+            continue;
+        };
+        let pairs = gone.iter().zip(successors);
+        let fits = |(old, new): &(&&Entry, &&Entry)| {
+            let are_statements = states_something(old) && states_something(new);
+            are_statements && old.kind == new.kind && old.headings == new.headings
+        };
+        rewritten.extend(pairs.filter(fits).map(|(old, new)| Rewriting {
+            old: old.text.clone(),
+            new: new.text.clone(),
+        }));
+    }
+    rewritten
+}
+
+/// The neighbours of a run, normalised; none at the ends of a file.
+type Between = (Option<String>, Option<String>);
+
+/// Runs of entries that the other side has not, each with what stands around it.
+fn runs<'e>(entries: &'e [Entry], others: &BTreeSet<String>) -> Vec<(Between, Vec<&'e Entry>)> {
+    let mut runs = Vec::new();
+    let mut run = Vec::new();
+    let mut before = None;
+    for entry in entries {
+        // A group's or task's bytes hold the others; its words are a border too.
+        let words = shingles::normalise(&entry.text);
+        if !others.contains(&words) {
+            run.push(entry);
+            continue;
+        }
+        if !run.is_empty() {
+            let between = (before, Some(words.clone()));
+            runs.push((between, std::mem::take(&mut run)));
+        }
+        before = Some(words);
+    }
+    if !run.is_empty() {
+        runs.push(((before, None), run));
+    }
+    runs
 }
 
 /// Whether an entry states something. Titles of groups and tasks only hold

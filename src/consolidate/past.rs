@@ -4,13 +4,13 @@
 //! person committed by hand since we last looked, which entries are theirs,
 //! and how much earlier baselines lost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::consolidate::edits::{Revision, Side, consequences, kind_in};
 use crate::consolidate::guard::LossCount;
 use crate::consolidate::hands::{self, HandMade, Hands};
 use crate::consolidate::message;
-use crate::domain::entry::Entry;
+use crate::domain::entry::{Entry, Rewriting};
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::path::{FileKind, TreePath};
 use crate::domain::time::Timestamp;
@@ -175,8 +175,7 @@ pub(crate) fn side(store: &Store, blob: Option<Blob>) -> Result<Option<Side>, St
     }
 }
 
-/// Entries of `current` that a person wrote or reworded, by what edit commits
-/// and commits made by hand added.
+/// Entries of `current` that a person wrote or reworded.
 ///
 /// # Errors
 ///
@@ -187,6 +186,30 @@ pub(crate) fn person_entries(
     head: ObjectId,
     current: &[Entry],
 ) -> Result<Vec<Entry>, StoreError> {
+    Ok(person_words(store, version, head, current)?.entries)
+}
+
+/// What a person wrote into the memory files.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PersonWords {
+    /// Entries that they wrote or reworded and that stand there now.
+    pub(crate) entries: Vec<Entry>,
+    /// What those took the place of, at once or step by step.
+    pub(crate) rewritings: Vec<Rewriting>,
+}
+
+/// What a person wrote, by what edit commits and commits made by hand added.
+///
+/// # Errors
+///
+/// When Git's data cannot be read.
+pub(crate) fn person_words(
+    store: &Store,
+    version: MemoryVersion,
+    head: ObjectId,
+    current: &[Entry],
+) -> Result<PersonWords, StoreError> {
+    let mut rewritten = Vec::new();
     let mut theirs = BTreeSet::new();
     let mut undone = BTreeSet::new();
     let mut hands = Hands::new(store);
@@ -200,19 +223,48 @@ pub(crate) fn person_entries(
             undone.insert(target);
             continue;
         }
-        let added = match made {
+        let told = match made {
             // All of it is the person's, whoever wrote it down.
             _ if commit.trailers.kind == Some(CommitKind::Edit) => {
                 let changes = memory_file_changes(version, store.changed_paths(commit.id)?);
-                consequences(version, &revisions(store, &changes)?).added
+                consequences(version, &revisions(store, &changes)?)
             }
-            Some(made) => hands::doings(store, version, &made, hands::is_memory_file)?.added,
+            Some(made) => hands::doings(store, version, &made, hands::is_memory_file)?,
             None => continue,
         };
-        theirs.extend(added.iter().map(entry_key));
+        theirs.extend(told.added.iter().map(entry_key));
+        rewritten.extend(told.rewritten);
     }
     let is_theirs = |entry: &&Entry| theirs.contains(&entry_key(entry));
-    Ok(current.iter().filter(is_theirs).cloned().collect())
+    let entries: Vec<Entry> = current.iter().filter(is_theirs).cloned().collect();
+    Ok(PersonWords {
+        rewritings: standing(&entries, rewritten),
+        entries,
+    })
+}
+
+/// Of `rewritten`, newest first, those that led to words that stand there now,
+/// each with those.
+fn standing(entries: &[Entry], rewritten: Vec<Rewriting>) -> Vec<Rewriting> {
+    let texts = entries.iter();
+    let now: BTreeSet<String> = texts.map(|it| shingles::normalise(&it.text)).collect();
+    let mut last: BTreeMap<String, Rewriting> = BTreeMap::new();
+    for step in rewritten {
+        let (from, to) = (
+            shingles::normalise(&step.old),
+            shingles::normalise(&step.new),
+        );
+        let new = match last.get(&to) {
+            Some(later) => later.new.clone(),
+            None if now.contains(&to) => step.new,
+            None => continue,
+        };
+        // Words that stand there again were not given up.
+        if from != to && !now.contains(&from) {
+            last.entry(from).or_insert(Rewriting { old: step.old, new });
+        }
+    }
+    last.into_values().collect()
 }
 
 fn entry_key(entry: &Entry) -> (TreePath, String) {

@@ -18,6 +18,13 @@ pub(crate) enum EntryKind {
     Bullet,
 }
 
+/// A line that a person rewrote in its place: old words and new.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Rewriting {
+    pub(crate) old: String,
+    pub(crate) new: String,
+}
+
 /// One bullet, task, task group or topic line.
 ///
 /// Its identity is file, kind, heading path and cited sources; similarity of

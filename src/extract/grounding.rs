@@ -144,17 +144,17 @@ impl Grounding {
             marked.text.push_str(text);
             return marked;
         };
-        let (mut list, mut in_fence) = (List::Other, false);
+        let (mut list, mut in_code) = (List::Other, false);
         for line in text.split_inclusive('\n') {
             let bare = line.trim();
-            let is_fence = bare.starts_with("```") || bare.starts_with("~~~");
-            in_fence ^= is_fence;
+            let is_border = bare.starts_with("```") || bare.starts_with("~~~");
+            in_code ^= is_border;
             let is_bullet = bullet(bare).is_some();
             // A line that goes on with a bullet is indented.
-            if !in_fence && !bare.is_empty() && !is_bullet && !line.starts_with([' ', '\t']) {
+            if !in_code && !bare.is_empty() && !is_bullet && !line.starts_with([' ', '\t']) {
                 list = list_of(bare);
             }
-            let new = (!in_fence && !is_fence)
+            let new = (!in_code && !is_border)
                 .then(|| said.mark_line(line, list))
                 .flatten();
             marked.count += usize::from(new.is_some());

@@ -14,7 +14,7 @@
 use std::fmt;
 use std::path::Path;
 
-use crate::domain::entry::Entry;
+use crate::domain::entry::{Entry, Rewriting};
 use crate::domain::id::ThreadId;
 use crate::domain::item::{Item, Trust};
 use crate::domain::path::TreePath;
@@ -222,6 +222,9 @@ pub(crate) struct ConsolidationRequest<'a> {
     pub(crate) withheld: &'a [Withheld],
     /// Entries that a person wrote or reworded: only a note may change them.
     pub(crate) person_entries: &'a [Entry],
+    /// What a person's lines took the place of. For rules only: the old words
+    /// are withheld, and belong in no prompt.
+    pub(crate) rewritings: &'a [Rewriting],
     pub(crate) summary_bytes_max: usize,
     /// What was wrong with the first result, when this is the second try.
     pub(crate) diagnostics: Option<&'a [String]>,

@@ -70,6 +70,55 @@ fn what_is_not_a_file_of_text_is_left_alone() {
     }
 }
 
+/// What was rewritten in its place between two handbooks' lists.
+#[track_caller]
+fn check_rewritten(old: &str, new: &str, expected: &[(&str, &str)]) {
+    let side = |list: &str| {
+        let lines: String = list
+            .split(" / ")
+            .map(|line| format!("- {line}\n"))
+            .collect();
+        Some(Side {
+            blob: ObjectId::from_bytes([0; 20]),
+            text: format!(
+                "# Task Group: a\n\n## User preferences\n\n{lines}\n## Reusable knowledge\n\n- the end\n"
+            ),
+        })
+    };
+    let revision = Revision {
+        path: TreePath::parse("MEMORY.md").unwrap(),
+        old: side(old),
+        new: side(new),
+    };
+    let told = consequences(MemoryVersion::V1, &[revision]);
+    let pairs = told.rewritten.iter();
+    let pairs: Vec<_> = pairs.map(|it| (it.old.as_str(), it.new.as_str())).collect();
+    assert_eq!(pairs, expected, "{old} -> {new}");
+}
+
+#[test]
+fn a_line_rewritten_in_its_place_is_known_as_such() {
+    let moved = [("deploy on fridays", "提交信息要简短")];
+    check_rewritten(
+        "first line / deploy on fridays / last line",
+        "first line / 提交信息要简短 / last line",
+        &moved,
+    );
+    check_rewritten("deploy on fridays", "提交信息要简短", &moved);
+    // One more, one less, or elsewhere: nobody's successor.
+    check_rewritten("first line / deploy on fridays", "first line", &[]);
+    check_rewritten(
+        "first line / deploy on fridays / last line",
+        "first line / last line / 提交信息要简短",
+        &[],
+    );
+    check_rewritten(
+        "first line / deploy on fridays",
+        "first line / one new thing / another new thing",
+        &[],
+    );
+}
+
 #[test]
 fn a_file_is_quiet_after_its_seconds() {
     for (seconds_ago, expected) in [

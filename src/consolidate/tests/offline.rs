@@ -264,3 +264,40 @@ fn extract(sandbox: &Sandbox, n: u8, hours: i64, body: &str) {
     let extractions = Extractions::open(sandbox.home.root(), sandbox.version);
     extractions.store(&lock, &recap).unwrap();
 }
+
+#[test]
+fn a_line_that_a_person_rewrote_wholly_is_in_both_files() {
+    for file in ["MEMORY.md", "memory_summary.md"] {
+        let mut sandbox = offline(MemoryVersion::V1);
+        extract(&sandbox, 1, 1, REFUNDS);
+        sandbox.run_done();
+        let other = if file == "MEMORY.md" {
+            "memory_summary.md"
+        } else {
+            "MEMORY.md"
+        };
+        let old = "cargo fmt before you commit";
+        assert!(sandbox.read(other).contains(old), "{}", sandbox.read(other));
+        let text = sandbox.read(file);
+        let line = text
+            .lines()
+            .find(|line| line.contains(old))
+            .unwrap()
+            .to_owned();
+        let new = "提交信息要简短，不要写长句";
+        sandbox.replace(file, &line, &format!("- {new}"));
+        sandbox.run_done();
+        let (here, there) = (sandbox.read(file), sandbox.read(other));
+        assert!(here.contains(new) && !here.contains(old), "{here}");
+        assert!(there.contains(new) && !there.contains(old), "{there}");
+        // The old words come from the recaps in every pass.
+        sandbox.extract(9, 1, "fact nine stands for itself");
+        sandbox.run_done();
+        let (here, there) = (sandbox.read(file), sandbox.read(other));
+        assert!(here.contains(new) && there.contains(new), "{here}\n{there}");
+        assert!(
+            !here.contains(old) && !there.contains(old),
+            "{here}\n{there}"
+        );
+    }
+}

@@ -132,6 +132,7 @@ fn gather(request: &ConsolidationRequest<'_>) -> Result<OfflineInputs, FsError> 
             MemoryVersion::V2 => None,
         },
         person_entries: request.person_entries.to_vec(),
+        rewritings: request.rewritings.to_vec(),
         withheld: request.withheld.to_vec(),
         summary_bytes_max: request.summary_bytes_max,
     };
@@ -322,6 +323,7 @@ mod tests {
             changes,
             withheld: &[],
             person_entries: &[],
+            rewritings: &[],
             summary_bytes_max: 8_000,
             diagnostics: None,
             meter,

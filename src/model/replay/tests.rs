@@ -144,6 +144,7 @@ fn consolidate(folder: &Path, staging: &Path, is_wanted: bool) -> Result<WorkerR
         changes: &[],
         withheld: &[],
         person_entries: &[],
+        rewritings: &[],
         summary_bytes_max: 8_000,
         diagnostics: None,
         meter: &Unmetered { is_wanted },

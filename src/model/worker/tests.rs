@@ -144,6 +144,7 @@ impl Staging {
             changes: &[],
             withheld: &[],
             person_entries: &[],
+            rewritings: &[],
             summary_bytes_max: 8_000,
             diagnostics: None,
             meter: &Unmetered { is_wanted: true },

@@ -67,7 +67,7 @@ pub(super) struct Context<'a> {
 
 impl<'a> Context<'a> {
     pub(super) fn new(inputs: &'a OfflineInputs) -> Self {
-        let gate = Gate::new(&inputs.withheld, &inputs.person_entries);
+        let gate = Gate::new(&inputs.withheld, &inputs.person_entries, &inputs.rewritings);
         let handbook = inputs
             .head_handbook
             .as_ref()

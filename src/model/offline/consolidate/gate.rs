@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-use crate::domain::entry::{Entry, EntryKind};
+use crate::domain::entry::{Entry, EntryKind, Rewriting};
 use crate::domain::id::ThreadId;
 use crate::domain::time::Timestamp;
 use crate::domain::withheld::{EntryHashes, Withheld, WithheldWhat};
@@ -26,24 +26,39 @@ pub(super) struct Gate<'a> {
     asked: RefCell<HashMap<String, bool>>,
     /// What a person wrote, as it can be copied.
     person: Vec<(String, Features)>,
+    /// What they wrote in place of something, whatever it has in common.
+    rewritten: Vec<(Features, (String, Features))>,
 }
 
 impl<'a> Gate<'a> {
-    pub(super) fn new(withheld: &'a [Withheld], person_entries: &[Entry]) -> Self {
+    pub(super) fn new(
+        withheld: &'a [Withheld],
+        person_entries: &[Entry],
+        rewritings: &[Rewriting],
+    ) -> Self {
         let bullets = person_entries
             .iter()
             .filter(|entry| entry.kind == EntryKind::Bullet);
-        let words = bullets.map(|entry| {
-            let first = entry.text.lines().next().unwrap_or_default();
+        let copied = |text: &str| {
+            let first = text.lines().next().unwrap_or_default();
             line::without_pointers(&line::shorten(
                 &line::clean(line::core(first)),
                 PERSON_BYTES_MAX,
             ))
-        });
+        };
+        let words = bullets.map(|entry| copied(&entry.text));
         let mut gate = Self {
             entries: Vec::new(),
             threads: Vec::new(),
             asked: RefCell::default(),
+            rewritten: (rewritings.iter())
+                .map(|it| {
+                    let new = copied(&it.new);
+                    let features = Features::of(&new);
+                    (Features::of(line::core(&it.old)), (new, features))
+                })
+                .filter(|(_, (_, new))| !new.tokens.is_empty())
+                .collect(),
             person: words
                 .map(|text| (text.clone(), Features::of(&text)))
                 .filter(|(_, features)| !features.tokens.is_empty())
@@ -80,9 +95,13 @@ impl<'a> Gate<'a> {
         blocked
     }
 
-    /// What a person made of these words, when it says most of them in another
-    /// way. The best of several.
+    /// What a person made of these words: what they wrote in their place, or
+    /// what says most of them in another way. The best of several.
     pub(super) fn rewording(&self, old: &Features) -> Option<(&str, &Features)> {
+        let in_place = self.rewritten.iter().find(|(was, _)| was.is_same_as(old));
+        if let Some((_, (text, features))) = in_place {
+            return Some((text.as_str(), features));
+        }
         let mut best: Option<(f64, &(String, Features))> = None;
         for one in &self.person {
             let share = share(&one.1.tokens, &old.tokens);

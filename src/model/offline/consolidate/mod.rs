@@ -28,7 +28,7 @@ mod tokens;
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::domain::entry::{Entry, EntryKind};
+use crate::domain::entry::{Entry, EntryKind, Rewriting};
 use crate::domain::item::Trust;
 use crate::domain::note::Note;
 use crate::domain::path::{HANDBOOK, SUMMARY, TreePath};
@@ -111,6 +111,8 @@ pub(crate) struct OfflineInputs {
     pub(crate) head_handbook: Option<Raw>,
     /// Entries a person wrote: changed only when a new or edited note says so.
     pub(crate) person_entries: Vec<Entry>,
+    /// What a person's lines took the place of, in either file.
+    pub(crate) rewritings: Vec<Rewriting>,
     pub(crate) withheld: Vec<Withheld>,
     /// Largest summary that may be published, in bytes (DESIGN 10).
     pub(crate) summary_bytes_max: usize,

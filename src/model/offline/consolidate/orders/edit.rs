@@ -26,7 +26,11 @@ pub(super) fn with_mark(text: &str, entry: &Entry) -> Option<String> {
 /// A bullet with the words of a note; the tasks that it rests on stay.
 pub(super) fn replaced(text: &str, entry: &Entry, demand: &Demand) -> String {
     let numbers = line::task_references(&entry.text);
-    let marks: String = numbers.iter().map(|n| format!("[Task {n}]")).collect();
+    let marks = numbers
+        .iter()
+        .map(|n| format!("[Task {n}]"))
+        .collect::<Vec<_>>()
+        .concat();
     let marks = if marks.is_empty() {
         marks
     } else {
@@ -57,15 +61,13 @@ pub(super) fn into_handbook(text: &str, found: &[Entry], demand: &Demand) -> Str
         let group = format!("# Task Group: {NOTES_TITLE}\n\n{lead}\n\n{heading}\n\n{bullet}");
         return format!("{}\n\n{group}", text.trim_end());
     };
-    match list_end(text, group.bytes.clone(), heading) {
-        Some(end) => splice(text, end, &bullet),
-        None => {
-            let own = text[group.bytes.clone()].trim_end();
-            let end = group.bytes.start + own.len();
-            let list = format!("\n\n{heading}\n\n{bullet}");
-            splice(text, end..group.bytes.end, &list)
-        }
+    if let Some(end) = list_end(text, group.bytes.clone(), heading) {
+        return splice(text, end, &bullet);
     }
+    let own = text[group.bytes.clone()].trim_end();
+    let end = group.bytes.start + own.len();
+    let list = format!("\n\n{heading}\n\n{bullet}");
+    splice(text, end..group.bytes.end, &list)
 }
 
 /// Below the heading that it belongs to; `None` without that heading.

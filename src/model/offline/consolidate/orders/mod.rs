@@ -108,7 +108,7 @@ impl Demand {
 pub(crate) fn carry_out(inputs: &OrderInputs<'_>) -> Carried {
     let mut desk = Desk {
         inputs,
-        gate: Gate::new(inputs.withheld, inputs.person_entries),
+        gate: Gate::new(inputs.withheld, inputs.person_entries, &[]),
         persons: person_keys(inputs.person_entries),
         carried: Carried {
             files: inputs.files.clone(),

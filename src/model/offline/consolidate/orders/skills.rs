@@ -41,8 +41,8 @@ pub(crate) fn lines(path: &TreePath, text: &str) -> Vec<Entry> {
 /// Without list or heading marker, or the key of a header's field.
 fn words(line: &str) -> &str {
     let line = line.trim().trim_start_matches('#').trim_start();
-    let bare = ["name:", "description:"].iter();
-    let bare = bare.filter_map(|key| line.strip_prefix(key)).next();
+    let mut bare = ["name:", "description:"].iter();
+    let bare = bare.find_map(|key| line.strip_prefix(key));
     line::core(bare.unwrap_or(line))
 }
 

@@ -84,6 +84,7 @@ impl Folder {
             head_summary: self.summary.clone().map(Raw::new),
             head_handbook: self.handbook.clone().map(Raw::new),
             person_entries: Vec::new(),
+            rewritings: Vec::new(),
             withheld: Vec::new(),
             summary_bytes_max: self.summary_bytes_max,
         };
