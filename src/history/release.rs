@@ -270,9 +270,9 @@ impl Begun<'_> {
         let changes: Vec<TreeChange> = copies.map(|path| TreeChange { path, file: None }).collect();
         let things = if all.len() == 1 { "thing" } else { "things" };
         let subject = format!("edit: {} withheld {things} released", all.len());
-        let lines: String = all.iter().map(|it| format!("- {}\n", it.id)).collect();
+        let lines: Vec<String> = all.iter().map(|it| format!("- {}", it.id)).collect();
         let message = CommitMessage::new(CommitKind::Edit, redact::redact_str(&subject))
-            .body(redact::redact_str(&lines))
+            .body(redact::redact_str(&lines.join("\n")))
             .run(self.run.clone())
             .version(place.version);
         Ok(store.commit_paths(

@@ -15,6 +15,7 @@
 //! conflict, after which nothing is written.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use crate::consolidate::ConsolidateError;
 use crate::consolidate::absorb::{self, Hands, Place, SortedOut};
@@ -543,7 +544,7 @@ impl Planned {
             }
             let mark = if index == 0 { ';' } else { ',' };
             let (added, removed) = (file.lines_added, file.lines_removed);
-            subject.push_str(&format!("{mark} {} +{added} -{removed}", file.path));
+            let _ = write!(subject, "{mark} {} +{added} -{removed}", file.path);
         }
         let body = if self.stands_again {
             format!(
@@ -555,7 +556,8 @@ impl Planned {
             "Nothing is withheld: its inputs are tried again.".to_owned()
         } else {
             let inputs = self.taken_back.inputs.iter();
-            let inputs: String = inputs.map(|input| format!("\n- {}", input.path)).collect();
+            let inputs: Vec<String> = inputs.map(|input| format!("\n- {}", input.path)).collect();
+            let inputs = inputs.concat();
             format!(
                 "Withheld from now on: {}.{inputs}",
                 counted(self.withheld())

@@ -10,6 +10,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::Path;
 
 use crate::consolidate::hands;
 use crate::domain::entry::{Entry, EntryKind};
@@ -156,7 +157,7 @@ pub(crate) fn question(store: &Store, head: ObjectId, text: &str) -> Result<Ques
             path: path.clone(),
             line_number,
         }),
-        None if file.ends_with(".md") => Err(WhyError::NoFile {
+        None if Path::new(file).extension().is_some_and(|it| it == "md") => Err(WhyError::NoFile {
             name: file.to_owned(),
         }),
         None => Ok(Question::Phrase(text.to_owned())),
@@ -401,7 +402,7 @@ fn tasks_of<'a>(entry: &'a Entry, all: &'a [Entry]) -> impl Iterator<Item = &'a 
             && (entry.text.contains(&format!("[{title}]"))
                 || entry.text.contains(&format!("[{title},"))
                 || entry.text.contains(&format!(", {title}]"))
-                || entry.headings.iter().any(|heading| *heading == task.text))
+                || entry.headings.contains(&task.text))
     })
 }
 

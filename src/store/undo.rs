@@ -102,6 +102,11 @@ impl Store {
             };
             let path = change.path;
             let (file, conflict) = undo_file(&path, &sides);
+            let file = match file {
+                Next::Stays => None,
+                Next::Goes => Some(None),
+                Next::Text(text) => Some(Some(text)),
+            };
             (undone.files).extend(file.map(|file| MergedFile { path, file }));
             undone.conflicts.extend(conflict.filter(|_| insists));
         }
@@ -136,9 +141,15 @@ struct Sides {
     now: Version,
 }
 
-/// The file's next version where it changes (`Some(None)`: it goes), and the
-/// conflict, if any.
-fn undo_file(path: &TreePath, sides: &Sides) -> (Option<Option<MergedText>>, Option<Conflict>) {
+/// What becomes of a file.
+enum Next {
+    Stays,
+    Goes,
+    Text(MergedText),
+}
+
+/// What becomes of the file, and the conflict, if any.
+fn undo_file(path: &TreePath, sides: &Sides) -> (Next, Option<Conflict>) {
     let conflict = |parts| Conflict {
         path: path.clone(),
         parts,
@@ -149,13 +160,13 @@ fn undo_file(path: &TreePath, sides: &Sides) -> (Option<Option<MergedText>>, Opt
         executable,
     };
     if sides.now == sides.before {
-        return (None, None);
+        return (Next::Stays, None);
     }
     match (&sides.before, &sides.then, &sides.now) {
         (Version::Text { text, executable }, then, now) if then == now => {
-            (Some(Some(merged(text, *executable))), None)
+            (Next::Text(merged(text, *executable)), None)
         }
-        (Version::None, then, now) if then == now => (Some(None), None),
+        (Version::None, then, now) if then == now => (Next::Goes, None),
         (
             before @ (Version::Text { .. } | Version::None),
             Version::Text { text: then, .. },
@@ -170,10 +181,14 @@ fn undo_file(path: &TreePath, sides: &Sides) -> (Option<Option<MergedText>>, Opt
             };
             let (text, parts) = undo_text(before, then, now);
             let conflict = (!parts.is_empty()).then(|| conflict(parts));
-            let file = (text != *now).then(|| Some(merged(&text, *executable)));
+            let file = if text == *now {
+                Next::Stays
+            } else {
+                Next::Text(merged(&text, *executable))
+            };
             (file, conflict)
         }
-        _ => (None, Some(conflict(Vec::new()))),
+        _ => (Next::Stays, Some(conflict(Vec::new()))),
     }
 }
 
@@ -277,16 +292,7 @@ impl Undo<'_> {
 
     /// Lines that only go, with others that only came in between.
     fn is_only_grown(&self, group: &Group) -> bool {
-        self.pairs(group)
-            .all(|(back, later)| self.is_free(back, later))
-    }
-
-    fn pairs<'a>(&self, group: &'a Group) -> impl Iterator<Item = (&'a Edit, &'a Edit)> {
-        let backs = group.edits.iter().filter(|edit| edit.undoes);
-        backs.flat_map(|back| {
-            let later = group.edits.iter().filter(|edit| !edit.undoes);
-            later.map(move |later| (back, later))
-        })
+        pairs(group).all(|(back, later)| self.is_free(back, later))
     }
 
     /// Groups in order: changes that overlap, and those that touch and belong
@@ -317,9 +323,13 @@ impl Undo<'_> {
         }
         let others = last.edits.iter().filter(|edit| edit.undoes != next.undoes);
         let mut touching = others.filter(|edit| edit.at.end == next.at.start);
-        touching.any(|edit| match next.undoes {
-            true => !self.is_free(next, edit),
-            false => !self.is_free(edit, next),
+        touching.any(|edit| {
+            let (back, later) = if next.undoes {
+                (next, edit)
+            } else {
+                (edit, next)
+            };
+            !self.is_free(back, later)
         })
     }
 
@@ -356,6 +366,15 @@ impl Undo<'_> {
         let first = came.iter().find(|line| !line.trim().is_empty());
         first.is_none_or(|line| level(line).is_some_and(|level| level <= highest))
     }
+}
+
+/// Each undoing with each later change.
+fn pairs(group: &Group) -> impl Iterator<Item = (&Edit, &Edit)> {
+    let backs = group.edits.iter().filter(|edit| edit.undoes);
+    backs.flat_map(|back| {
+        let later = group.edits.iter().filter(|edit| !edit.undoes);
+        later.map(move |later| (back, later))
+    })
 }
 
 /// How many `#` a heading has.
@@ -403,7 +422,8 @@ mod tests {
 
     /// Lines, parted by blanks.
     fn lines(words: &str) -> String {
-        words.split(' ').map(|word| format!("- {word}\n")).collect()
+        let lines = words.split(' ').map(|word| format!("- {word}\n"));
+        lines.collect::<Vec<_>>().concat()
     }
 
     #[track_caller]
