@@ -1,5 +1,7 @@
 //! Commit messages: subject, body and the trailers that plain `git log` can query.
 //!
+//! One file because what is written is read back here, and their tests are one.
+//!
 //! # Compatibility
 //!
 //! The trailers are a file format: `Memrev-Kind`, `Memrev-Run`,
