@@ -76,7 +76,15 @@ pub(crate) struct BenchTask<'a> {
     pub(crate) applies_notes: bool,
 }
 
-impl BenchTask<'_> {
+impl<'a> BenchTask<'a> {
+    /// All these inputs, for this worker.
+    pub(crate) fn of(inputs: &'a [Input], model: &dyn Model) -> Self {
+        Self {
+            inputs,
+            applies_notes: model.applies_notes(),
+        }
+    }
+
     fn has(&self, input: &Input) -> bool {
         self.has_version(&input.path, input.blob)
     }

@@ -338,10 +338,7 @@ impl Pass<'_> {
         let place = &self.place;
         let texts = Texts::of(place.store);
         let held = prepared.withheld.as_slice();
-        let task = BenchTask {
-            inputs: &survey.inputs,
-            applies_notes: self.model.applies_notes(),
-        };
+        let task = BenchTask::of(&survey.inputs, self.model);
         let bench = Bench::new(place, survey, past, held, prepared.head, &texts, task)?;
         // 5. Staging, with the workspace diff.
         let staging = self.stage(survey, &bench, &texts)?;

@@ -182,7 +182,7 @@ impl Said {
         let foreign: Vec<&Quotation<'_>> = (found.iter())
             .filter(|it| claims && is_foreign(it))
             .collect();
-        let is_supported = found.iter().any(|it| is_persons(it)) || self.is_persons_bullet(line);
+        let is_supported = found.iter().any(is_persons) || self.is_persons_bullet(line);
         if foreign.is_empty() && (!is_preference || is_supported) {
             return None;
         }

@@ -74,10 +74,8 @@ fn what_is_not_a_file_of_text_is_left_alone() {
 #[track_caller]
 fn check_rewritten(old: &str, new: &str, expected: &[(&str, &str)]) {
     let side = |list: &str| {
-        let lines: String = list
-            .split(" / ")
-            .map(|line| format!("- {line}\n"))
-            .collect();
+        let lines: Vec<&str> = list.split(" / ").collect();
+        let lines = format!("- {}\n", lines.join("\n- "));
         Some(Side {
             blob: ObjectId::from_bytes([0; 20]),
             text: format!(

@@ -33,8 +33,10 @@ fn refused(sandbox: &mut Sandbox, pending: usize) -> String {
 
 fn words(report: &ConsolidateReport) -> String {
     let all = report.complaints.iter();
-    all.map(|it| format!("[{}] {}\n", it.code, it.words))
-        .collect()
+    let all: Vec<String> = all
+        .map(|it| format!("[{}] {}", it.code, it.words))
+        .collect();
+    all.join("\n")
 }
 
 #[test]
