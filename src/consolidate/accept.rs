@@ -287,8 +287,8 @@ fn look(
         }
     }
     let texts = Texts::of(place.store);
-    let held = withheld.as_slice();
-    let bench = Bench::new(place, &survey, &past, held, head, &texts, task(attempt))?;
+    let blocked = withheld.as_slice();
+    let bench = Bench::new(place, &survey, &past, blocked, head, &texts, task(attempt))?;
     let mut verdict = bench.judge(&outputs, &report_of(attempt));
     verdict.faults.extend(survey.kept_out.iter().cloned());
     verdict.accept();
@@ -394,8 +394,8 @@ fn print(
     let store = place.store;
     let texts = Texts::of(store);
     let (survey, past) = (&judged.survey, &judged.past);
-    let held = withheld.as_slice();
-    let bench = Bench::new(place, survey, past, held, head, &texts, task(attempt))?;
+    let blocked = withheld.as_slice();
+    let bench = Bench::new(place, survey, past, blocked, head, &texts, task(attempt))?;
     let resurvey = |head: ObjectId, withheld: &WithheldSet| {
         let merged = store.merge_commits(attempt.base, head, attempt.commit)?;
         let offered = Offered {

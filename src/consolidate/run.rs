@@ -375,8 +375,7 @@ impl Pass<'_> {
         books.lift_hold();
         report.tokens = attempt.tokens;
         (report.unmatched_notes).clone_from(&attempt.report.unmatched_notes);
-        let resurvey =
-            |head: ObjectId, withheld: &WithheldSet| self.survey(prepared, head, withheld);
+        let resurvey = |head, withheld: &WithheldSet| self.survey(prepared, head, withheld);
         let press = Press {
             place,
             bench: &bench,
@@ -391,9 +390,7 @@ impl Pass<'_> {
             clock: self.clock,
         };
         if let Some(fault) = attempt.verdict.faults.first() {
-            let faults = &attempt.verdict.faults;
-            let ended = Ended::failed(fault.job_error(), faults.iter().any(Fault::parks), true);
-            return keep(report, &press, &attempt, faults, ended);
+            return keep_refused(report, &press, &attempt, fault);
         }
         stop::point("consolidate.judged");
         if (self.is_cancelled)() {
@@ -404,10 +401,10 @@ impl Pass<'_> {
             return keep(report, &press, &attempt, &[], Ended::lost());
         }
         stop::point("consolidate.renewed");
+        // 9. Publish, or let the person look first.
         if self.request.review {
             return keep_for_review(report, &press, &attempt, books);
         }
-        // 9. Publish.
         publish_and_tell(&press, &attempt, books, report)
     }
 
@@ -495,6 +492,18 @@ fn publish_and_tell(
         }
         Printed::LeaseLost => keep(report, press, attempt, &[], Ended::lost()),
     }
+}
+
+fn keep_refused(
+    report: &mut ConsolidateReport,
+    press: &Press<'_>,
+    attempt: &Attempt,
+    first: &Fault,
+) -> Result<Ended, ConsolidateError> {
+    let faults = &attempt.verdict.faults;
+    let parks = faults.iter().any(Fault::parks);
+    let ended = Ended::failed(first.job_error(), parks, true);
+    keep(report, press, attempt, faults, ended)
 }
 
 /// Keeps a good result until a person has decided about it.
