@@ -22,7 +22,7 @@ use crate::text::note;
 use crate::text::note::{Leftover, leftover};
 use crate::text::recap;
 use crate::text::redact;
-use crate::text::shingles;
+use crate::text::shingles::{self, Wording};
 use crate::text::withheld as withheld_text;
 
 /// From this similarity on, a new entry is the old one in other words.
@@ -345,13 +345,14 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
             _ => {}
         }
     }
+    let wordings: Vec<Wording> = come.iter().map(|it| Wording::of(&it.text)).collect();
     let has_successor = |entry: &Entry| {
-        come.iter().any(|new| {
-            let (old_text, new_text) = (&entry.text, &new.text);
-            shingles::normalise(old_text) == shingles::normalise(new_text)
+        let old = Wording::of(&entry.text);
+        come.iter().zip(&wordings).any(|(new, wording)| {
+            old.words() == wording.words()
                 || (entry.path == new.path
                     && entry.kind == new.kind
-                    && shingles::similarity(old_text, new_text) >= REWORDED_SIMILARITY_MIN)
+                    && old.similarity(wording) >= REWORDED_SIMILARITY_MIN)
         })
     };
     // A renamed recap is not a deleted one.
@@ -440,14 +441,19 @@ fn side_entries(path: &TreePath, side: Option<&Side>) -> Vec<Entry> {
     side.map_or_else(Vec::new, |side| entries::parse(path, &side.text))
 }
 
-/// The entries whose words are nowhere in the others.
+/// The entries whose words are nowhere in the others. Most stand there letter
+/// by letter; only the rest is looked at closer.
 fn without(entries: &[Entry], others: &[Entry]) -> Vec<Entry> {
-    let known: BTreeSet<String> = others
-        .iter()
-        .map(|entry| shingles::normalise(&entry.text))
-        .collect();
-    let is_new = |entry: &&Entry| !known.contains(&shingles::normalise(&entry.text));
-    entries.iter().filter(is_new).cloned().collect()
+    let same: BTreeSet<&str> = others.iter().map(|it| it.text.as_str()).collect();
+    let candidates = (entries.iter()).filter(|entry| !same.contains(entry.text.as_str()));
+    let candidates: Vec<&Entry> = candidates.collect();
+    if candidates.is_empty() {
+        return Vec::new();
+    }
+    let words = |entry: &Entry| shingles::normalise(&entry.text);
+    let known: BTreeSet<String> = others.iter().map(words).collect();
+    let is_new = |entry: &&Entry| !known.contains(&words(entry));
+    candidates.into_iter().filter(is_new).cloned().collect()
 }
 
 fn recap_consequences(revision: &Revision, told: &mut Consequences) {

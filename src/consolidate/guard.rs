@@ -22,7 +22,7 @@ use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::ThreadId;
 use crate::domain::path::{FileKind, TreePath};
 use crate::domain::withheld::{Withheld, WithheldWhat};
-use crate::text::shingles::{self, SAME_SIMILARITY_MIN};
+use crate::text::shingles::{self, SAME_SIMILARITY_MIN, Wording};
 
 /// Alike enough within one heading, or for a successor that a newer source
 /// or a note brought.
@@ -137,13 +137,51 @@ pub(crate) struct GuardFacts<'a> {
 
 /// The old entries that have no counterpart, each with its explanation.
 pub(crate) fn losses(facts: &GuardFacts<'_>) -> Vec<Loss> {
-    unpaired(facts.old, facts.new)
-        .into_iter()
+    let gone = unpaired(facts.old, facts.new);
+    if gone.is_empty() {
+        return Vec::new();
+    }
+    let reading = Reading::of(facts);
+    gone.into_iter()
         .map(|entry| Loss {
-            reason: explain(entry, facts),
+            reason: explain(entry, &reading),
             entry: entry.clone(),
         })
         .collect()
+}
+
+/// The facts with what explaining asks of every text, computed once.
+struct Reading<'a> {
+    facts: &'a GuardFacts<'a>,
+    sources: Sources,
+    /// Of each new entry.
+    new: Vec<Wording>,
+    /// Normalised text of each recap, beside its own.
+    recaps: Vec<(&'a TreePath, &'a String, String)>,
+    old_recaps: BTreeMap<&'a ThreadId, String>,
+}
+
+impl<'a> Reading<'a> {
+    fn of(facts: &'a GuardFacts<'a>) -> Self {
+        let recaps = facts.recaps.iter();
+        let old_recaps = facts.old_recaps.iter();
+        Self {
+            facts,
+            sources: Sources::of(facts.old),
+            new: facts.new.iter().map(|it| Wording::of(&it.text)).collect(),
+            recaps: recaps
+                .map(|(path, text)| (path, text, shingles::normalise(text)))
+                .collect(),
+            old_recaps: old_recaps
+                .map(|(id, text)| (id, shingles::normalise(text)))
+                .collect(),
+        }
+    }
+
+    /// New entries with their wordings.
+    fn new(&self) -> impl Iterator<Item = (&'a Entry, &Wording)> {
+        self.facts.new.iter().zip(&self.new)
+    }
 }
 
 /// Pairs entries in rounds, from sure to likely; what is left is gone.
@@ -152,7 +190,7 @@ fn unpaired<'a>(old: &'a [Entry], new: &'a [Entry]) -> Vec<&'a Entry> {
     let mut old: Vec<Known<'a>> = old.iter().map(|it| Known::new(it, &old_sources)).collect();
     let mut new: Vec<Known<'a>> = new.iter().map(|it| Known::new(it, &new_sources)).collect();
     let rounds: [fn(&Known<'_>, &Known<'_>) -> f64; 4] = [
-        |a, b| f64::from(a.words == b.words),
+        |a, b| f64::from(a.wording.words() == b.wording.words()),
         |a, b| {
             let is_same = a.cites() && a.sources == b.sources;
             match a.entry.kind {
@@ -216,7 +254,7 @@ fn pair_off(
 /// An entry with what pairing asks of it, computed once.
 struct Known<'a> {
     entry: &'a Entry,
-    words: String,
+    wording: Wording,
     /// Without digits: "12 sessions" and "13 sessions" are one statement.
     wordless: String,
     sources: BTreeSet<String>,
@@ -224,14 +262,15 @@ struct Known<'a> {
 
 impl<'a> Known<'a> {
     fn new(entry: &'a Entry, sources: &Sources) -> Self {
-        let words = shingles::normalise(&entry.text);
-        let wordless = words.chars().filter(|c| !c.is_numeric()).collect();
+        let wording = Wording::of(&entry.text);
+        let plain = wording.words().chars();
+        let wordless = plain.filter(|c| !c.is_numeric()).collect();
         let (threads, files) = sources.of_entry(entry);
         let threads = threads.iter().map(ToString::to_string);
         Self {
             sources: threads.chain(files).collect(),
             entry,
-            words,
+            wording,
             wordless,
         }
     }
@@ -245,7 +284,7 @@ impl<'a> Known<'a> {
     }
 
     fn similarity(&self, other: &Self) -> f64 {
-        shingles::similarity(&self.entry.text, &other.entry.text)
+        self.wording.similarity(&other.wording)
     }
 }
 
@@ -300,13 +339,14 @@ fn leading_number(text: &str) -> Option<u32> {
     text[..digits].parse().ok()
 }
 
-fn explain(entry: &Entry, facts: &GuardFacts<'_>) -> Reason {
-    None.or_else(|| withheld(entry, facts))
-        .or_else(|| merged(entry, facts))
-        .or_else(|| demoted(entry, facts))
-        .or_else(|| unsupported(entry, facts))
-        .or_else(|| contradicted(entry, facts))
-        .or_else(|| retired(entry, facts))
+fn explain(entry: &Entry, reading: &Reading<'_>) -> Reason {
+    let wording = Wording::of(&entry.text);
+    None.or_else(|| withheld(entry, reading.facts))
+        .or_else(|| merged(entry, &wording, reading))
+        .or_else(|| demoted(entry, &wording, reading))
+        .or_else(|| unsupported(entry, reading))
+        .or_else(|| contradicted(entry, &wording, reading))
+        .or_else(|| retired(&wording, reading.facts))
         .unwrap_or(Reason::Unexplained)
 }
 
@@ -320,13 +360,13 @@ fn withheld(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
     is_taken_away.then_some(Reason::Withheld)
 }
 
-fn merged(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
-    let words = shingles::normalise(&entry.text);
-    let holds = |new: &&Entry| {
-        shingles::similarity(&entry.text, &new.text) >= SAME_SIMILARITY_MIN
-            || contains_whole(&shingles::normalise(&new.text), &words)
+fn merged(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Option<Reason> {
+    let holds = |(_, new): &(&Entry, &Wording)| {
+        wording.similarity(new) >= SAME_SIMILARITY_MIN
+            || contains_whole(new.words(), wording.words())
     };
-    let into = facts.new.iter().find(holds)?.path.clone();
+    let (into, _) = reading.new().find(holds)?;
+    let into = into.path.clone();
     Some(match (entry.path.kind(), into.kind()) {
         (FileKind::Summary, FileKind::Handbook) => Reason::Demoted { to: into },
         _ => Reason::Merged { into },
@@ -336,21 +376,20 @@ fn merged(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
 /// A summary entry may live on in the handbook or in a recap, as long as
 /// something still leads there, or the summary is full: then room had to be
 /// made, and the recap is still found by a search.
-fn demoted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+fn demoted(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Option<Reason> {
     if entry.path.kind() != FileKind::Summary {
         return None;
     }
-    let words = shingles::normalise(&entry.text);
-    let (threads, files) = Sources::of(facts.old).of_entry(entry);
+    let facts = reading.facts;
+    let (threads, files) = reading.sources.of_entry(entry);
     let name_of = |file: &String| file.rsplit('/').next().unwrap_or(file).to_owned();
     let is_source = |path: &TreePath, text: &String| {
         files.iter().any(|file| name_of(file) == path.name())
             || threads.iter().any(|id| text.contains(id.as_str()))
     };
     let is_topic = entry.kind == EntryKind::Topic;
-    let holds = |(path, text): &(&TreePath, &String)| {
-        let says_it = contains_whole(&shingles::normalise(text), &words);
-        says_it || (is_topic && is_source(path, text))
+    let holds = |(path, text, normal): &(&TreePath, &String, String)| {
+        contains_whole(normal, wording.words()) || (is_topic && is_source(path, text))
     };
     let leads_to = |path: &TreePath, text: &String| {
         facts.new.iter().any(|new| {
@@ -360,17 +399,21 @@ fn demoted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
                 || new.thread_ids.iter().any(|id| text.contains(id.as_str()))
         })
     };
-    let is_kept = |it: &(&TreePath, &String)| holds(it) && (facts.is_full || leads_to(it.0, it.1));
-    let (path, _) = facts.recaps.iter().find(is_kept)?;
-    Some(Reason::Demoted { to: path.clone() })
+    let is_kept =
+        |it: &&(&TreePath, &String, String)| holds(it) && (facts.is_full || leads_to(it.0, it.1));
+    let (path, ..) = reading.recaps.iter().find(is_kept)?;
+    Some(Reason::Demoted {
+        to: (*path).clone(),
+    })
 }
 
-fn unsupported(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
-    let (threads, files) = Sources::of(facts.old).of_entry(entry);
+fn unsupported(entry: &Entry, reading: &Reading<'_>) -> Option<Reason> {
+    let facts = reading.facts;
+    let (threads, files) = reading.sources.of_entry(entry);
     if threads.is_empty() && files.is_empty() {
         let rests_on_gone_note = entry.is_from_note
             && (facts.gone_notes.iter()).any(|note| speaks_of(note, &entry.text));
-        let is_gone = rests_on_gone_note || rests_on_gone_words(entry, facts);
+        let is_gone = rests_on_gone_note || rests_on_gone_words(entry, reading);
         return is_gone.then_some(Reason::Unsupported);
     }
     let has_recap = |file: &String| {
@@ -379,18 +422,19 @@ fn unsupported(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
     };
     let is_cited_still = threads.iter().any(|id| facts.threads.contains(id))
         || (threads.is_empty() && files.iter().any(has_recap));
-    let is_supported = is_cited_still && !is_superseded(entry, &threads, facts);
+    let is_supported = is_cited_still && !is_superseded(entry, &threads, reading);
     (!is_supported).then_some(Reason::Unsupported)
 }
 
 /// A line of the summary that cites nothing: a session that left, or has a
 /// newer recap, said it in these words, and no recap does any more.
-fn rests_on_gone_words(entry: &Entry, facts: &GuardFacts<'_>) -> bool {
+fn rests_on_gone_words(entry: &Entry, reading: &Reading<'_>) -> bool {
     let words = shingles::normalise(own_words(entry));
-    let says_it = |text: &String| contains_whole(&shingles::normalise(text), &words);
+    let says_it = |normal: &String| contains_whole(normal, &words);
+    let mut recaps = reading.recaps.iter().map(|(.., normal)| normal);
     entry.path.kind() == FileKind::Summary
-        && facts.old_recaps.values().any(says_it)
-        && !facts.recaps.values().any(says_it)
+        && reading.old_recaps.values().any(says_it)
+        && !recaps.any(says_it)
 }
 
 /// What an entry took from elsewhere: a topic without its keywords, a task
@@ -414,19 +458,21 @@ fn own_words(entry: &Entry) -> &str {
 
 /// The session said it in these words, has a newer recap, and does not say it
 /// any more; nor does another of the cited sessions.
-fn is_superseded(entry: &Entry, threads: &[ThreadId], facts: &GuardFacts<'_>) -> bool {
+fn is_superseded(entry: &Entry, threads: &[ThreadId], reading: &Reading<'_>) -> bool {
     let words = shingles::normalise(own_words(entry));
-    let says_it = |text: &String| contains_whole(&shingles::normalise(text), &words);
-    let said_it = |id: &ThreadId| facts.old_recaps.get(id).is_some_and(says_it);
+    let says_it = |normal: &String| contains_whole(normal, &words);
+    let said_it = |id: &ThreadId| reading.old_recaps.get(id).is_some_and(says_it);
     let still_says_it = |id: &ThreadId| {
-        let is_of_thread = |text: &&String| text.contains(id.as_str());
-        facts.recaps.values().filter(is_of_thread).any(says_it)
+        let recaps = reading.recaps.iter();
+        let mut of_thread = recaps.filter(|(_, text, _)| text.contains(id.as_str()));
+        of_thread.any(|(.., normal)| says_it(normal))
     };
     threads.iter().any(said_it) && !threads.iter().any(still_says_it)
 }
 
-fn contradicted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
-    if let Some(note) = facts.taken_out.get(&shingles::normalise(&entry.text)) {
+fn contradicted(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Option<Reason> {
+    let facts = reading.facts;
+    if let Some(note) = facts.taken_out.get(wording.words()) {
         let by = note.to_string();
         return Some(Reason::Contradicted { by });
     }
@@ -435,24 +481,24 @@ fn contradicted(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
         let by = note.path.to_string();
         return Some(Reason::Contradicted { by });
     }
-    let is_newer = |new: &&Entry| {
+    let is_newer = |(new, said): &(&Entry, &Wording)| {
         let is_fresh = new
             .thread_ids
             .iter()
             .any(|id| facts.fresh_threads.contains(id));
         let is_successor = new.path == entry.path
             && new.kind == entry.kind
-            && shingles::similarity(&new.text, &entry.text) >= SUCCESSOR_SIMILARITY_MIN;
+            && wording.similarity(said) >= SUCCESSOR_SIMILARITY_MIN;
         is_fresh && is_successor
     };
-    let successor = facts.new.iter().find(is_newer)?;
+    let (successor, _) = reading.new().find(is_newer)?;
     let by = successor.thread_ids.first()?.to_string();
     Some(Reason::Contradicted { by })
 }
 
-fn retired(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
+fn retired(wording: &Wording, facts: &GuardFacts<'_>) -> Option<Reason> {
     let names_it = |(text, reason): &&(String, String)| {
-        !reason.trim().is_empty() && shingles::similarity(text, &entry.text) >= SAME_SIMILARITY_MIN
+        !reason.trim().is_empty() && Wording::of(text).similarity(wording) >= SAME_SIMILARITY_MIN
     };
     let (_, reason) = facts.retired.iter().find(names_it)?;
     Some(Reason::Retired {
@@ -463,18 +509,19 @@ fn retired(entry: &Entry, facts: &GuardFacts<'_>) -> Option<Reason> {
 /// Whether a note is about an entry: a good part of the shorter text is in
 /// the longer one. Notes are sentences around the statement they are about.
 pub(crate) fn speaks_of(note: &str, entry: &str) -> bool {
+    let entry = Wording::of(entry);
     note.lines()
         .chain([note])
-        .any(|part| shingles::similarity(part, entry) >= SUCCESSOR_SIMILARITY_MIN)
-        || contains_whole(&shingles::normalise(note), &shingles::normalise(entry))
+        .any(|part| Wording::of(part).similarity(&entry) >= SUCCESSOR_SIMILARITY_MIN)
+        || contains_whole(&shingles::normalise(note), entry.words())
 }
 
 /// Whether two texts say the same, one of them perhaps with more around it.
 pub(crate) fn is_near_equal(a: &str, b: &str) -> bool {
-    let (words_a, words_b) = (shingles::normalise(a), shingles::normalise(b));
-    shingles::similarity(a, b) >= SAME_SIMILARITY_MIN
-        || contains_whole(&words_a, &words_b)
-        || contains_whole(&words_b, &words_a)
+    let (a, b) = (Wording::of(a), Wording::of(b));
+    a.similarity(&b) >= SAME_SIMILARITY_MIN
+        || contains_whole(a.words(), b.words())
+        || contains_whole(b.words(), a.words())
 }
 
 /// Whether normalised `words` stand as a whole in normalised `text`.

@@ -23,14 +23,14 @@ use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
 use crate::domain::note::{Note, NoteKind};
 use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
 use crate::domain::version::MemoryVersion;
-use crate::domain::withheld::{Withheld, WithheldWhat};
+use crate::domain::withheld::{EntryHashes, Withheld, WithheldWhat};
 use crate::model::offline::consolidate::asks::Asking;
 use crate::model::offline::consolidate::orders::Carried;
 use crate::model::{Retired, Skipped};
 use crate::store::Store;
 use crate::text::entries;
 use crate::text::redact;
-use crate::text::shingles;
+use crate::text::shingles::{self, Statement};
 use crate::validate;
 
 /// What lies in staging after the worker.
@@ -432,11 +432,17 @@ pub(crate) fn brought_back(
     let own: BTreeSet<String> = (person_entries.iter())
         .map(|entry| shingles::normalise(&entry.text))
         .collect();
+    let entry_hashes = |held: &'_ Withheld| match &held.what {
+        WithheldWhat::Entry(hashes) => Some(hashes.clone()),
+        _ => None,
+    };
+    let hashes: Vec<EntryHashes> = withheld.iter().filter_map(entry_hashes).collect();
+    if hashes.is_empty() {
+        return Vec::new();
+    }
     let is_held = |entry: &&Entry| {
-        let comes_back = withheld.iter().any(|held| match &held.what {
-            WithheldWhat::Entry(hashes) => shingles::matches(hashes, &entry.text),
-            _ => false,
-        });
+        let statement = Statement::of(&entry.text);
+        let comes_back = hashes.iter().any(|held| statement.is_withheld_as(held));
         comes_back && !own.contains(&shingles::normalise(&entry.text))
     };
     (entries.iter())

@@ -10,7 +10,7 @@ use crate::store::Store;
 use crate::store::error::StoreError;
 use crate::store::history::Commit;
 use crate::text::entries;
-use crate::text::shingles::{self, SAME_SIMILARITY_MIN};
+use crate::text::shingles::{SAME_SIMILARITY_MIN, Wording};
 
 /// An entry that stood in the tree before a commit and stands nowhere after.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +38,14 @@ pub(crate) fn by(store: &Store, commit: &Commit) -> Result<Vec<Lost>, StoreError
 
 fn lost(before: &[Entry], after: &[Entry]) -> Vec<Lost> {
     let texts: BTreeSet<&str> = after.iter().map(|entry| entry.text.as_str()).collect();
-    let stands = |entry: &&Entry| {
-        texts.contains(entry.text.as_str())
-            || after
-                .iter()
-                .any(|other| SAME_SIMILARITY_MIN <= shingles::similarity(&entry.text, &other.text))
+    let mut wordings: Option<Vec<Wording>> = None;
+    let mut stands = |entry: &&Entry| {
+        texts.contains(entry.text.as_str()) || {
+            let all = || after.iter().map(|it| Wording::of(&it.text)).collect();
+            let wording = Wording::of(&entry.text);
+            let likes = |other: &Wording| SAME_SIMILARITY_MIN <= wording.similarity(other);
+            wordings.get_or_insert_with(all).iter().any(likes)
+        }
     };
     (before.iter())
         // Counts are made anew by every pass: a new one is no loss.

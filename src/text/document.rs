@@ -104,8 +104,23 @@ impl Document {
 pub(crate) fn place(text: &str, at: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(at)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let line_number = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let line_number = memchr::memchr_iter(b'\n', before.as_bytes()).count() + 1;
     (line_number, before[line_start..].chars().count() + 1)
+}
+
+/// Where the lines of a text begin, for whoever asks often.
+pub(crate) struct LineStarts(Vec<usize>);
+
+impl LineStarts {
+    pub(crate) fn of(text: &str) -> Self {
+        let ends = memchr::memchr_iter(b'\n', text.as_bytes());
+        Self(std::iter::once(0).chain(ends.map(|at| at + 1)).collect())
+    }
+
+    /// The line of a byte, 1-based.
+    pub(crate) fn line_number(&self, at: usize) -> usize {
+        self.0.partition_point(|start| *start <= at)
+    }
 }
 
 #[derive(Default)]
@@ -270,6 +285,12 @@ mod tests {
         assert_eq!(place("äö\nüx", 0), (1, 1));
         assert_eq!(place("äö\nüx", 7), (2, 2));
         assert_eq!(place("äö\nüx", 99), (2, 3));
+        for text in ["", "a", "a\n", "ä\n\nb\r\nc"] {
+            let starts = LineStarts::of(text);
+            for at in 0..=text.len() {
+                assert_eq!(starts.line_number(at), place(text, at).0, "{text:?} {at}");
+            }
+        }
     }
 
     proptest! {

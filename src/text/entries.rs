@@ -18,7 +18,7 @@ use crate::domain::entry::{Entry, EntryKind};
 use crate::domain::id::ThreadId;
 use crate::domain::note::NOTE_MARK;
 use crate::domain::path::{FileKind, TreePath};
-use crate::text::document::{self, Block, BlockKind, Document, Section};
+use crate::text::document::{self, Block, BlockKind, Document, LineStarts, Section};
 use crate::text::pointers::{self, Target};
 
 /// The summary's section that lists topics.
@@ -37,6 +37,7 @@ pub(crate) fn parse(path: &TreePath, text: &str) -> Vec<Entry> {
         text,
         document: document::parse(text, markdown_start(path, text)),
         is_handbook: path.kind() == FileKind::Handbook,
+        lines: LineStarts::of(text),
     };
     reader.entries()
 }
@@ -82,6 +83,7 @@ struct Reader<'a> {
     text: &'a str,
     document: Document,
     is_handbook: bool,
+    lines: LineStarts,
 }
 
 impl Reader<'_> {
@@ -213,7 +215,7 @@ impl Reader<'_> {
         bytes: Range<usize>,
     ) -> Entry {
         let (thread_ids, recap_files) = self.cited(&bytes);
-        let (line, _) = document::place(self.text, bytes.start);
+        let line = self.lines.line_number(bytes.start);
         Entry {
             path: self.path.clone(),
             kind,

@@ -7,6 +7,9 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use memchr::memmem::Finder;
 
 use crate::domain::id::ThreadId;
 use crate::domain::path::RECAPS;
@@ -26,6 +29,10 @@ pub(crate) struct Pointer {
     pub(crate) target: Target,
     pub(crate) bytes: Range<usize>,
 }
+
+/// Made once: most texts searched are a line.
+static THREAD_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("thread_id"));
+static NAME_END: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(".md"));
 
 /// Every reference in `text`, in order.
 pub(crate) fn find(text: &str) -> Vec<Pointer> {
@@ -96,10 +103,10 @@ fn begins_with_path(value: &str, path: &str) -> bool {
 }
 
 fn threads(text: &str) -> Vec<Pointer> {
-    const KEY: &str = "thread_id";
-    memchr::memmem::find_iter(text.as_bytes(), KEY)
+    (THREAD_KEY.find_iter(text.as_bytes()))
         .filter_map(|start| {
-            let after_key = text[start + KEY.len()..].trim_start_matches(['`', '"', '*', ' ']);
+            let after_key =
+                text[start + THREAD_KEY.needle().len()..].trim_start_matches(['`', '"', '*', ' ']);
             let value = after_key.strip_prefix(['=', ':'])?;
             let value = value.trim_start_matches([' ', '`', '"', '<', '*']);
             let value_start = text.len() - value.len();
@@ -119,7 +126,7 @@ fn threads(text: &str) -> Vec<Pointer> {
 
 /// Names end before `.md`, which is looked for first: most text has none.
 fn recaps(text: &str) -> Vec<Pointer> {
-    memchr::memmem::find_iter(text.as_bytes(), ".md")
+    (NAME_END.find_iter(text.as_bytes()))
         .filter_map(|dot| {
             let end = dot + ".md".len();
             let goes_on = text[end..].starts_with(|c: char| c.is_alphanumeric() || c == '_');

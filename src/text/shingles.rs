@@ -19,6 +19,7 @@
 //! Secrets are purged, not withheld.
 
 use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use unicode_normalization::UnicodeNormalization;
 use unicode_segmentation::UnicodeSegmentation;
@@ -118,7 +119,11 @@ const NEGATION_PARTS: &[&str] = &[
 /// and punctuation gone, Unicode compatibility forms unified, single blanks.
 pub(crate) fn normalise(text: &str) -> String {
     let bare = without_citations(text.trim());
-    let folded: String = bare.nfkc().collect::<String>().to_lowercase();
+    let folded = if bare.is_ascii() {
+        bare.to_ascii_lowercase()
+    } else {
+        bare.nfkc().collect::<String>().to_lowercase()
+    };
     let mut out = String::with_capacity(folded.len());
     let mut previous = ' ';
     let mut chars = folded.chars().peekable();
@@ -149,29 +154,69 @@ pub(crate) fn normalise(text: &str) -> String {
 /// Two texts this alike, by [`similarity`], say the same thing.
 pub(crate) const SAME_SIMILARITY_MIN: f64 = 0.6;
 
-/// How alike two statements are, from 0 to 1: common words and neighbouring
-/// pairs by all of them (Jaccard). Statements that normalise to the same text
-/// have 1, also when nothing is left of them.
+/// How alike two statements are, as [`Wording::similarity`].
 pub(crate) fn similarity(a: &str, b: &str) -> f64 {
-    let (a, b) = (normalise(a), normalise(b));
-    if a == b {
-        return 1.0;
+    Wording::of(a).similarity(&Wording::of(b))
+}
+
+/// A statement as statements are compared; made once where it is compared with
+/// many.
+pub(crate) struct Wording {
+    normal: String,
+    /// Hashes of words and neighbouring pairs, sorted, without repeats.
+    shingles: Vec<u64>,
+}
+
+impl Wording {
+    pub(crate) fn of(text: &str) -> Self {
+        let normal = normalise(text);
+        let units = units(&normal);
+        let hash = |shingle: &str| {
+            let mut hasher = DefaultHasher::new();
+            shingle.hash(&mut hasher);
+            hasher.finish()
+        };
+        let pairs = pairs(&units);
+        let all = pairs.iter().map(String::as_str).chain(units);
+        let mut shingles: Vec<u64> = all.map(hash).collect();
+        shingles.sort_unstable();
+        shingles.dedup();
+        Self { normal, shingles }
     }
-    let shingles = |text: &str| -> BTreeSet<String> {
-        let units = units(text);
-        pairs(&units)
-            .into_iter()
-            .chain(units.iter().map(|unit| (*unit).to_owned()))
-            .collect()
-    };
-    let (a, b) = (shingles(&a), shingles(&b));
-    share(a.intersection(&b).count(), a.union(&b).count())
+
+    /// As [`normalise`] has it.
+    pub(crate) fn words(&self) -> &str {
+        &self.normal
+    }
+
+    /// From 0 to 1: common words and neighbouring pairs by all of them
+    /// (Jaccard). Statements that normalise to the same text have 1, also when
+    /// nothing is left of them.
+    pub(crate) fn similarity(&self, other: &Self) -> f64 {
+        if self.normal == other.normal {
+            return 1.0;
+        }
+        let (ours, theirs) = (&self.shingles, &other.shingles);
+        let mut common = 0;
+        let (mut left, mut right) = (ours.iter().peekable(), theirs.iter().peekable());
+        while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+            let order = a.cmp(b);
+            common += usize::from(order.is_eq());
+            if order.is_le() {
+                left.next();
+            }
+            if order.is_ge() {
+                right.next();
+            }
+        }
+        share(common, ours.len() + theirs.len() - common)
+    }
 }
 
 /// The hashes under which `text` is withheld. `salt` is random and new.
 pub(crate) fn hash_entry(salt: [u8; 16], text: &str) -> EntryHashes {
     let statement = Statement::of(text);
-    let hasher = Hasher::new(salt);
+    let hasher = SaltedHasher::new(salt);
     let all = statement.pairs.iter().chain(&statement.marks);
     let shingles: BTreeSet<u64> = all.map(|shingle| hasher.hash(shingle)).collect();
     EntryHashes {
@@ -190,7 +235,7 @@ pub(crate) fn matches(withheld: &EntryHashes, text: &str) -> bool {
 }
 
 fn is_match(withheld: &EntryHashes, statement: &Statement) -> bool {
-    let hasher = Hasher::new(withheld.salt);
+    let hasher = SaltedHasher::new(withheld.salt);
     let holds = |shingle: &str| {
         let hash = hasher.hash(shingle);
         withheld.shingles.binary_search(&hash).is_ok()
@@ -371,11 +416,11 @@ fn is_mark(c: char) -> bool {
     unicode_normalization::char::is_combining_mark(c)
 }
 
-struct Hasher {
+struct SaltedHasher {
     key: [u8; 32],
 }
 
-impl Hasher {
+impl SaltedHasher {
     fn new(salt: [u8; 16]) -> Self {
         let key = blake3::derive_key("memrev withheld entry shingles v1", &salt);
         Self { key }
