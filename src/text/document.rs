@@ -239,7 +239,7 @@ fn finish_sections(text: &str, sections: &mut [Section]) {
 mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
-    use super::{BlockKind, parse, place};
+    use super::{BlockKind, LineStarts, parse, place};
 
     const TEXT: &str = "intro\n\n# A\n\ntext\n\n## B `x`\n\n- one\n  - two\n- three\n\n```\n# no\n- no\n```\n\n# C\n> # no\n\n- # no\n";
 
