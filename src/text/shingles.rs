@@ -12,6 +12,9 @@
 //! [`normalise`] or of how pairs are made lets forgotten entries come back.
 //! A test holds their values.
 //!
+//! One file because what is hashed and what is compared must stay one notion of
+//! a statement.
+//!
 //! # Not in here
 //!
 //! No meaning: a synonym is another word. The salt keeps equal entries apart

@@ -268,7 +268,7 @@ pub(crate) fn handbook(recap: &str) -> String {
 }
 
 fn finished() -> Value {
-    json!({"finished": true, "report": "folded one recap in", "retired": [], "forgotten": [], "unmatched_notes": []})
+    json!({"finished": true, "report": "folded one recap in", "retired": [], "skipped": [], "forgotten": [], "unmatched_notes": []})
 }
 
 /// The path of the one recap, from the diff that the prompt of the request

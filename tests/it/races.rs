@@ -148,7 +148,7 @@ fn an_edit_of_the_same_lines_wins_and_the_attempt_is_kept() {
     let parked = frozen.resume();
     if parked.code == Some(1) {
         assert!(
-            parked.stderr.contains("refs/memrev/attempts/"),
+            parked.stderr.contains("`memrev attempts "),
             "{}",
             parked.stderr
         );
