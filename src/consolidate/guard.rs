@@ -179,7 +179,7 @@ impl<'a> Reading<'a> {
     }
 
     /// New entries with their wordings.
-    fn new(&self) -> impl Iterator<Item = (&'a Entry, &Wording)> {
+    fn new_entries(&self) -> impl Iterator<Item = (&'a Entry, &Wording)> {
         self.facts.new.iter().zip(&self.new)
     }
 }
@@ -365,7 +365,7 @@ fn merged(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Option<Rea
         wording.similarity(new) >= SAME_SIMILARITY_MIN
             || contains_whole(new.words(), wording.words())
     };
-    let (into, _) = reading.new().find(holds)?;
+    let (into, _) = reading.new_entries().find(holds)?;
     let into = into.path.clone();
     Some(match (entry.path.kind(), into.kind()) {
         (FileKind::Summary, FileKind::Handbook) => Reason::Demoted { to: into },
@@ -491,7 +491,7 @@ fn contradicted(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Opti
             && wording.similarity(said) >= SUCCESSOR_SIMILARITY_MIN;
         is_fresh && is_successor
     };
-    let (successor, _) = reading.new().find(is_newer)?;
+    let (successor, _) = reading.new_entries().find(is_newer)?;
     let by = successor.thread_ids.first()?.to_string();
     Some(Reason::Contradicted { by })
 }

@@ -169,12 +169,11 @@ impl<'a> Reader<'a> {
 
     /// A record of which only kind and time are of use.
     fn unread(&mut self, json: &str, kinds: (&str, &str)) -> Result<Taken, serde_json::Error> {
-        let at = match time_at_start(json).filter(|_| skip::is_object(json)) {
-            Some(at) => Timestamp::parse_rfc3339(at),
-            None => {
-                let line: BareLine<'_> = serde_json::from_str(json)?;
-                Timestamp::parse_rfc3339(line.timestamp.get())
-            }
+        let at = if let Some(at) = time_at_start(json).filter(|_| skip::is_object(json)) {
+            Timestamp::parse_rfc3339(at)
+        } else {
+            let line: BareLine<'_> = serde_json::from_str(json)?;
+            Timestamp::parse_rfc3339(line.timestamp.get())
         };
         self.records += 1;
         self.known_records += 1;
