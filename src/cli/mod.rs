@@ -12,6 +12,7 @@ mod pass_verdict;
 mod programs;
 mod report;
 mod services;
+mod survival;
 
 use std::process::ExitCode;
 

@@ -15,7 +15,7 @@
 //!
 //! DESIGN 6, loss guard.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::consolidate::judge::FreshNote;
 use crate::domain::entry::{Entry, EntryKind};
@@ -184,13 +184,20 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// Pairs entries in rounds, from sure to likely; what is left is gone.
-fn unpaired<'a>(old: &'a [Entry], new: &'a [Entry]) -> Vec<&'a Entry> {
-    let (old_sources, new_sources) = (Sources::of(old), Sources::of(new));
-    let mut old: Vec<Known<'a>> = old.iter().map(|it| Known::new(it, &old_sources)).collect();
-    let mut new: Vec<Known<'a>> = new.iter().map(|it| Known::new(it, &new_sources)).collect();
-    let rounds: [fn(&Known<'_>, &Known<'_>) -> f64; 4] = [
-        |a, b| f64::from(a.wording.words() == b.wording.words()),
+/// The old entries without a counterpart.
+fn unpaired<'a>(old: &'a [Entry], new: &[Entry]) -> Vec<&'a Entry> {
+    let pairs = old.iter().zip(pairs(old, new));
+    let gone = pairs.filter(|(_, counterpart)| counterpart.is_none());
+    gone.map(|(entry, _)| entry).collect()
+}
+
+/// Pairs entries in rounds, from sure to likely: for each old one the index of
+/// its counterpart among the new ones, `None` when it is gone.
+pub(crate) fn pairs(old: &[Entry], new: &[Entry]) -> Vec<Option<usize>> {
+    let mut found = vec![None; old.len()];
+    let (mut old, mut new) = (Known::all(old), Known::all(new));
+    pair_equals(&mut old, &mut new, &mut found);
+    let rounds: [fn(&Known<'_>, &Known<'_>) -> f64; 3] = [
         |a, b| {
             let is_same = a.cites() && a.sources == b.sources;
             match a.entry.kind {
@@ -208,9 +215,24 @@ fn unpaired<'a>(old: &'a [Entry], new: &'a [Entry]) -> Vec<&'a Entry> {
         |a, b| above(true, a.similarity(b), SAME_SIMILARITY_MIN),
     ];
     for likeness in rounds {
-        pair_off(&mut old, &mut new, likeness);
+        pair_off(&mut old, &mut new, &mut found, likeness);
     }
-    old.into_iter().map(|known| known.entry).collect()
+    found
+}
+
+/// The first round: the same words in the same file, in order.
+fn pair_equals(old: &mut Vec<Known<'_>>, new: &mut Vec<Known<'_>>, found: &mut [Option<usize>]) {
+    let mut free: BTreeMap<(&TreePath, EntryKind, String), VecDeque<usize>> = BTreeMap::new();
+    for it in new.iter() {
+        free.entry(it.key()).or_default().push_back(it.index);
+    }
+    old.retain(|gone| {
+        let counterpart = free.get_mut(&gone.key()).and_then(VecDeque::pop_front);
+        found[gone.index] = counterpart;
+        counterpart.is_none()
+    });
+    let taken: BTreeSet<usize> = found.iter().flatten().copied().collect();
+    new.retain(|it| !taken.contains(&it.index));
 }
 
 fn above(fits: bool, similarity: f64, similarity_min: f64) -> f64 {
@@ -226,6 +248,7 @@ fn above(fits: bool, similarity: f64, similarity_min: f64) -> f64 {
 fn pair_off(
     old: &mut Vec<Known<'_>>,
     new: &mut Vec<Known<'_>>,
+    found: &mut [Option<usize>],
     likeness: fn(&Known<'_>, &Known<'_>) -> f64,
 ) {
     old.retain(|gone| {
@@ -236,14 +259,14 @@ fn pair_off(
             if !is_peer {
                 continue;
             }
-            let found = likeness(gone, candidate);
-            if found > best.map_or(0.0, |(_, best)| best) {
-                best = Some((index, found));
+            let alike = likeness(gone, candidate);
+            if alike > best.map_or(0.0, |(_, best)| best) {
+                best = Some((index, alike));
             }
         }
         match best {
             Some((index, _)) => {
-                new.remove(index);
+                found[gone.index] = Some(new.remove(index).index);
                 false
             }
             None => true,
@@ -253,6 +276,8 @@ fn pair_off(
 
 /// An entry with what pairing asks of it, computed once.
 struct Known<'a> {
+    /// Among all of its side.
+    index: usize,
     entry: &'a Entry,
     wording: Wording,
     /// Without digits: "12 sessions" and "13 sessions" are one statement.
@@ -261,7 +286,14 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    fn new(entry: &'a Entry, sources: &Sources) -> Self {
+    fn all(entries: &'a [Entry]) -> Vec<Self> {
+        let sources = Sources::of(entries);
+        let each = entries.iter().enumerate();
+        each.map(|(index, entry)| Self::new(index, entry, &sources))
+            .collect()
+    }
+
+    fn new(index: usize, entry: &'a Entry, sources: &Sources) -> Self {
         let wording = Wording::of(&entry.text);
         let plain = wording.words().chars();
         let wordless = plain.filter(|c| !c.is_numeric()).collect();
@@ -269,10 +301,16 @@ impl<'a> Known<'a> {
         let threads = threads.iter().map(ToString::to_string);
         Self {
             sources: threads.chain(files).collect(),
+            index,
             entry,
             wording,
             wordless,
         }
+    }
+
+    fn key(&self) -> (&'a TreePath, EntryKind, String) {
+        let words = self.wording.words().to_owned();
+        (&self.entry.path, self.entry.kind, words)
     }
 
     fn cites(&self) -> bool {

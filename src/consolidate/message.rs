@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::consolidate::coverage::LeftOutRecap;
+use crate::consolidate::departure::Departure;
 use crate::consolidate::guard::{GuardFault, Loss, LossCount, Reason};
 use crate::consolidate::record::Record;
 use crate::consolidate::{Complaint, OutputChange};
@@ -20,14 +21,18 @@ use crate::text::truncate;
 const SUBJECT_CHARS_MAX: usize = 100;
 /// Most of a worker's own words that a message keeps, in bytes.
 const WORDS_BYTES_MAX: usize = 4_000;
-/// Most losses that are listed one by one.
-const LOSSES_LISTED_MAX: usize = 50;
+/// Most losses that are listed one by one: `status` counts them from here.
+const LOSSES_LISTED_MAX: usize = 500;
+/// Longest reason of a loss, in bytes.
+const REASON_BYTES_MAX: usize = 300;
 /// Most recaps that are listed one by one.
 const LEFT_OUT_LISTED_MAX: usize = 50;
 /// Begins the line that [`loss_count`] reads back.
 const ENTRIES_LINE: &str = "Entries: ";
 /// The line that [`counts_anew`] looks for.
 const ANEW_LINE: &str = "Over the limits of the loss guard, which counts anew from here:";
+/// Stands above the list of losses.
+const GONE_LINE: &str = "Gone:";
 /// Stands above the worker's own words.
 const REPORT_LINE: &str = "Worker report:";
 
@@ -223,15 +228,26 @@ fn losses_in_words(losses: &[Loss]) -> String {
     if losses.is_empty() {
         return text;
     }
-    text.push_str("\nGone:\n");
+    let _ = writeln!(text, "\n{GONE_LINE}");
     for loss in losses.iter().take(LOSSES_LISTED_MAX) {
         let (path, line) = (&loss.entry.path, loss.entry.line_number);
-        let _ = writeln!(text, "- {path}:{line}: {}", loss.reason.words());
+        let _ = writeln!(
+            text,
+            "- {path}:{line}: {}",
+            in_one_line(&loss.reason.words())
+        );
     }
     if losses.len() > LOSSES_LISTED_MAX {
         let _ = writeln!(text, "- and {} more", losses.len() - LOSSES_LISTED_MAX);
     }
     text
+}
+
+/// A worker's words in a list of ours: on one line, so that none of them is
+/// taken for a line of ours, and bounded.
+fn in_one_line(words: &str) -> String {
+    let words: Vec<&str> = words.split_whitespace().collect();
+    truncate::middle_bytes(&words.join(" "), REASON_BYTES_MAX)
 }
 
 fn left_out_in_words(left_out: &[LeftOutRecap]) -> String {
@@ -241,7 +257,7 @@ fn left_out_in_words(left_out: &[LeftOutRecap]) -> String {
     }
     text.push_str("\nSkipped, by the worker's word:\n");
     for it in left_out.iter().take(LEFT_OUT_LISTED_MAX) {
-        let _ = writeln!(text, "- {}: {}", it.path, it.reason);
+        let _ = writeln!(text, "- {}: {}", it.path, in_one_line(it.reason.as_str()));
     }
     if LEFT_OUT_LISTED_MAX < left_out.len() {
         let _ = writeln!(text, "- and {} more", left_out.len() - LEFT_OUT_LISTED_MAX);
@@ -262,6 +278,22 @@ pub(crate) fn loss_count(body: &str) -> LossCount {
         })
     };
     body.lines().find_map(numbers).unwrap_or_default()
+}
+
+/// Reads back which entries a baseline let go, by file and line in the tree
+/// before it, and how.
+pub(crate) fn departures(body: &str) -> BTreeMap<(TreePath, u32), Departure> {
+    let ours = body.lines().take_while(|line| *line != REPORT_LINE);
+    let list = ours.skip_while(|line| *line != GONE_LINE).skip(1);
+    let told = |line: &str| {
+        let (path, rest) = line.strip_prefix("- ")?.split_once(':')?;
+        let (line_number, words) = rest.split_once(": ")?;
+        let place = (TreePath::parse(path)?, line_number.parse().ok()?);
+        Some((place, Departure::parse(words)))
+    };
+    list.map_while(|line| line.starts_with("- ").then(|| told(line)))
+        .flatten()
+        .collect()
 }
 
 /// Whether a person accepted this baseline although it went over the limits

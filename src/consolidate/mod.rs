@@ -52,6 +52,7 @@ pub(crate) mod attempts;
 pub(crate) mod beside;
 mod books;
 mod coverage;
+pub(crate) mod departure;
 pub(crate) mod edits;
 mod ended;
 mod fault;

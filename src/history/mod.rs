@@ -15,6 +15,7 @@ pub(crate) mod lost;
 pub(crate) mod purge;
 pub(crate) mod release;
 pub(crate) mod revert;
+pub(crate) mod survival;
 mod tree;
 pub(crate) mod why;
 

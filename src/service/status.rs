@@ -10,11 +10,13 @@ use crate::domain::id::ObjectId;
 use crate::domain::time::Timestamp;
 use crate::domain::version::MemoryVersion;
 use crate::extract::select::Reason;
+use crate::history::survival::{self, Survival};
 use crate::ledger::{Job, JobKind, JobState, Ledger, Spend};
 use crate::recaps::Extractions;
 use crate::service::loss::{self, LostHistory};
 use crate::service::survey::{self, Survey, SurveyError, SurveyParts};
 use crate::service::with_sources;
+use crate::store::error::StoreError;
 use crate::store::message::CommitKind;
 use crate::store::{Store, StorePaths};
 
@@ -51,6 +53,8 @@ pub(crate) struct VersionStatus {
     pub(crate) problem: Option<String>,
     pub(crate) head: Option<ObjectId>,
     pub(crate) last_baseline: Option<Baseline>,
+    /// Over the baselines that the loss guard counts.
+    pub(crate) survival: Option<Survival>,
     /// Recaps with a body in the extractions folder.
     pub(crate) recaps: usize,
     pub(crate) pending: Pending,
@@ -153,6 +157,7 @@ fn version_status(
         problem: None,
         head: None,
         last_baseline: None,
+        survival: None,
         recaps: (loaded.recaps.values())
             .filter(|stored| !stored.recap.is_no_op())
             .count(),
@@ -201,10 +206,7 @@ fn version_status(
     Ok(status)
 }
 
-fn add_history(
-    parts: &SurveyParts<'_>,
-    status: &mut VersionStatus,
-) -> Result<(), crate::store::error::StoreError> {
+fn add_history(parts: &SurveyParts<'_>, status: &mut VersionStatus) -> Result<(), StoreError> {
     let paths = StorePaths::in_home(parts.home.root(), status.version.folder());
     let store = Store::open(paths)?;
     let head = store.head()?;
@@ -221,6 +223,12 @@ fn add_history(
     }
     status.set_aside = store.set_aside_before();
     status.attempts = attempts::list(&store, head)?;
+    let policy = survey::consolidate_policy(parts.config, parts.request.is_by_hand);
+    status.survival = match survival::read(&store, head, policy.guard.baselines_counted) {
+        // A clone that begins later, or one that was cleaned up.
+        Err(StoreError::NoObject { .. }) => None,
+        read => read?,
+    };
     Ok(())
 }
 

@@ -30,6 +30,7 @@ mod revert;
 mod services;
 mod support;
 mod surroundings;
+mod survival;
 mod switches;
 mod told;
 mod tools;

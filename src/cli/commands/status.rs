@@ -9,6 +9,7 @@ use crate::cli::commands::attempts::reasons;
 use crate::cli::context::{Context, versions};
 use crate::cli::programs;
 use crate::cli::report::{Failure, Printer, counted};
+use crate::cli::survival::{self, SurvivalJson};
 use crate::config::Config;
 use crate::consolidate::attempts::{SeenAttempt, Standing};
 use crate::consolidate::lost::LostInput;
@@ -43,6 +44,8 @@ struct VersionJson {
     problem: Option<String>,
     head: Option<String>,
     last_baseline_at: Option<String>,
+    /// `null` before the second baseline.
+    survival: Option<SurvivalJson>,
     recaps: usize,
     pending_inputs: Vec<ChangeJson>,
     pending_edits: Vec<String>,
@@ -237,6 +240,9 @@ fn print_version(printer: &Printer, version: &VersionStatus) {
         counted(version.recaps, "recap"),
         withheld(version)
     ));
+    if let Some(survival) = &version.survival {
+        printer.line(format!("  {}", survival::words(survival)));
+    }
     print_pending(printer, &version.pending);
     for lost in &version.pending.lost {
         let command = get_back(version, lost);
@@ -454,6 +460,7 @@ fn version_json(version: &VersionStatus) -> VersionJson {
         problem: version.problem.clone(),
         head: version.head.map(|head| head.to_string()),
         last_baseline_at: (version.last_baseline.as_ref()).map(|baseline| baseline.at.to_string()),
+        survival: version.survival.as_ref().map(survival::as_json),
         recaps: version.recaps,
         pending_inputs: (pending.inputs.iter())
             .map(|input| ChangeJson {
