@@ -88,11 +88,12 @@ pub(crate) fn blame(store: &Store, head: ObjectId, spot: Spot) -> Result<Blame, 
             found.commit = parent;
             continue;
         }
-        let text = |blob| -> Result<String, StoreError> {
-            let text = Option::map(blob, |blob| trail.text(blob)).transpose()?;
-            Ok(text.unwrap_or_default())
+        let text = |at, blob| -> Result<String, StoreError> {
+            let text = Option::map(blob, |blob| trail.text_going_back(at, &path, blob));
+            Ok(text.transpose()?.unwrap_or_default())
         };
-        let (old, new) = (text(old)?, text(new)?);
+        let new = text(found.commit, new)?;
+        let old = text(parent, old)?;
         let map = LineMap::between(&old, &new);
         if let Some(Some(line)) = map.old_of_new.get(found.spot.line) {
             found.spot.line = *line;

@@ -89,6 +89,9 @@ impl Document {
                 titles.push(section.title.clone());
                 level_below = section.level;
             }
+            if level_below <= 1 {
+                break;
+            }
         }
         titles.reverse();
         titles
