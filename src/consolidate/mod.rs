@@ -69,7 +69,7 @@ pub(crate) mod past;
 mod pending;
 mod plan;
 mod publish;
-mod record;
+pub(crate) mod record;
 mod run;
 pub(crate) mod select;
 mod staging;

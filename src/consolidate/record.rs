@@ -5,6 +5,7 @@
 //! is written; what is read back is raw again.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::consolidate::Complaint;
 use crate::domain::id::ThreadId;
@@ -109,6 +110,22 @@ impl Record {
     }
 }
 
+/// Every text in a record's line, whichever version wrote it: in the line
+/// itself quotation marks and line ends stand as JSON writes them.
+pub(crate) fn texts(line: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    let mut pending: Vec<Value> = serde_json::from_str(line).into_iter().collect();
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::String(text) => texts.push(text),
+            Value::Array(all) => pending.extend(all),
+            Value::Object(all) => pending.extend(all.into_iter().map(|(_, value)| value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    texts
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
@@ -141,6 +158,18 @@ mod tests {
             let record = Record::new(true, &[complaint(code, "words")], &report);
             assert_eq!(record.standing().is_some(), stands, "{code}");
         }
+    }
+
+    #[test]
+    fn its_texts_are_as_they_were_before_json() {
+        let report = report("say \"yes\"\n\tthen\u{7}", "ü");
+        let line = Record::new(true, &[], &report).print();
+        let texts = super::texts(line.as_str());
+        assert!(
+            texts.iter().any(|text| text == "say \"yes\"\n\tthen\u{7}"),
+            "{texts:?}"
+        );
+        assert_eq!(super::texts("{ damaged"), Vec::<String>::new());
     }
 
     fn report(entry: &str, reason: &str) -> WorkerReport {

@@ -4,7 +4,8 @@
 //!
 //! The home's marks come first, then one commit in each memory folder. A stop
 //! in between leaves copies that say nothing any more; the next pass, or a
-//! second release, takes them out.
+//! second release, takes them out. A stop between two marks leaves a part of
+//! what was named withheld, and the same command releases the rest.
 
 use std::collections::BTreeSet;
 
@@ -292,8 +293,18 @@ fn chosen(
     request: &ReleaseRequest,
 ) -> Result<Vec<Withheld>, ReleaseError> {
     let mut all = Vec::new();
+    let mut done = Vec::new();
     for name in &request.names {
-        all.extend(named(set, name)?);
+        match named(set, name) {
+            // By the same command, which was stopped half way.
+            Err(error @ ReleaseError::Unknown { .. }) if is_released(selected, name)? => {
+                done.push(error);
+            }
+            found => all.extend(found?),
+        }
+    }
+    if let (true, Some(error)) = (all.is_empty(), done.pop()) {
+        return Err(error);
     }
     if let Some(name) = &request.all_of {
         let commit = history::resolve(selected.store, name)?;
@@ -304,6 +315,12 @@ fn chosen(
         all.extend(of_commit);
     }
     Ok(WithheldSet::union(all).as_slice().to_vec())
+}
+
+/// The home says of this id that it was let in again.
+fn is_released(place: &Place<'_>, id: &str) -> Result<bool, ReleaseError> {
+    let set = withheld_set::load(place.home.root(), &[]).map_err(ReleaseError::Withheld)?;
+    Ok(set.is_released(id))
 }
 
 /// By id, by thread or by the path of an input; the first kind that fits.

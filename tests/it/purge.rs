@@ -343,6 +343,131 @@ fn sessions_notes_and_files_go_out_of_history_too() {
     );
 }
 
+/// A result beside main, of which only the message speaks of an entry.
+fn keep_attempt(sandbox: &Sandbox, run: &str, entry: &str) -> String {
+    let record = serde_json::json!({
+        "is_whole": true,
+        "faults": [["loss", "too much went"]],
+        "retired": [[entry, "old"], ["a bell of bronze", "old too"]],
+        "forgotten": [entry],
+    });
+    let message = format!(
+        "attempt: MEMORY.md\n\nMemrev-Kind: baseline\nMemrev-Run: {run}\nMemrev-Attempt: refused\nMemrev-Record: {record}\n"
+    );
+    let commit = sandbox.git(&["commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", &message]);
+    let name = format!("refs/memrev/attempts/{run}");
+    sandbox.git(&["update-ref", &name, commit.trim()]);
+    name
+}
+
+#[test]
+fn what_only_the_record_of_an_attempt_holds_is_found_and_goes() {
+    let sandbox = with_memory();
+    // As JSON writes it, no byte of it stands as it is.
+    let entry = "the \"blue\\door\"\tfirst";
+    let name = keep_attempt(&sandbox, "run-1", entry);
+    let look = sandbox.run(&["purge", entry, "--dry-run", "--json"]);
+    let look = look.success().json();
+    assert_eq!(look["folders"][0]["history"]["messages"], 1, "{look:#}");
+    assert_eq!(look["folders"][0]["history"]["files"], 0, "{look:#}");
+    sandbox.run(&["purge", entry, "--yes"]).success();
+    let all = objects(&sandbox, &sandbox.memories());
+    for word in ["blue", "door"] {
+        assert!(
+            memchr::memmem::find(&all, word.as_bytes()).is_none(),
+            "{word}"
+        );
+    }
+    let key = "--format=%(trailers:key=Memrev-Record,valueonly)";
+    let record = sandbox.git(&["log", "-1", key, &name]);
+    let record: serde_json::Value = serde_json::from_str(record.trim()).unwrap();
+    assert_eq!(
+        record["retired"][1][0], "a bell of bronze",
+        "the rest stays"
+    );
+    sandbox.run(&["attempts"]).success();
+}
+
+#[test]
+fn a_purged_session_leaves_the_records_of_attempts_too() {
+    let sandbox = with_memory();
+    let summary = sandbox.read("memory_summary.md");
+    let line = summary.lines().find(|line| line.contains(MARK)).unwrap();
+    let entry = line.trim_start_matches("- ").replace(' ', "\n");
+    let name = keep_attempt(&sandbox, "run-1", &entry);
+    sandbox
+        .run(&["purge", "--thread", &thread_id(1), "--yes"])
+        .success();
+    let message = sandbox.git(&["log", "-1", "--format=%B", &name]);
+    assert!(!message.contains("lighthouse"), "{message}");
+    assert!(message.contains("Memrev-Run: run-1"), "{message}");
+    sandbox.run(&["attempts"]).success();
+    sandbox.git(&["fsck", "--strict", "--no-dangling"]);
+}
+
+#[test]
+fn notes_of_git_that_lie_in_folders_stay_with_their_commits() {
+    let sandbox = with_memory();
+    let put = |arguments: &[&str], text: String| {
+        let mut command = sandbox.git_command(&sandbox.memories(), arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        child
+            .stdin
+            .take()
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        Run::of(child.wait_with_output().unwrap())
+            .success()
+            .stdout
+            .trim()
+            .to_owned()
+    };
+    let head = sandbox.head();
+    let first = sandbox.git(&["rev-list", "--max-parents=0", "HEAD"]);
+    let note = |words: &str| put(&["hash-object", "-w", "--stdin"], words.to_owned());
+    let (one, other) = (
+        note("of the head, a Wednesday lighthouse\n"),
+        note("of the first\n"),
+    );
+    let first = first.trim();
+    // Two levels for one, one level for the other.
+    let deep = put(&["mktree"], format!("100644 blob {one}\t{}\n", &head[4..]));
+    let middle = put(
+        &["mktree"],
+        format!("040000 tree {deep}\t{}\n", &head[2..4]),
+    );
+    let flat = put(
+        &["mktree"],
+        format!("100644 blob {other}\t{}\n", &first[2..]),
+    );
+    let top = format!(
+        "040000 tree {middle}\t{}\n040000 tree {flat}\t{}\n",
+        &head[..2],
+        &first[..2]
+    );
+    let top = put(&["mktree"], top);
+    let commit = sandbox.git(&["commit-tree", &top, "-m", "notes"]);
+    sandbox.git(&["update-ref", "refs/notes/commits", commit.trim()]);
+    let shown = |commit: &str| sandbox.git(&["log", "-1", "--format=%N", commit]);
+    assert!(shown("HEAD").contains("of the head"));
+    sandbox.run(&["purge", MARK, "--yes"]).success();
+    assert_clean(&sandbox, "after a purge");
+    // The receipt is the head now.
+    let noted = sandbox.git(&["notes", "list"]);
+    assert_eq!(noted.lines().count(), 2, "{noted}");
+    for line in noted.lines() {
+        let (note, about) = line.split_once(' ').unwrap();
+        sandbox.git(&["cat-file", "-e", about]);
+        let words = sandbox.git(&["cat-file", "blob", note]);
+        assert!(shown(about).contains(words.trim()), "{words}");
+    }
+    assert!(noted.contains(first) && !noted.contains(&head), "{noted}");
+    sandbox.git(&["notes", "add", "-m", "one more", "HEAD"]);
+    assert_eq!(sandbox.git(&["notes", "list"]).lines().count(), 3);
+}
+
 #[test]
 fn the_text_may_come_from_standard_input_and_both_folders_are_cleaned() {
     let sandbox = Sandbox::empty();

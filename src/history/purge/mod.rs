@@ -28,6 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::consolidate::ConsolidateError;
+use crate::consolidate::record;
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::path::{FileKind, TreePath};
 use crate::domain::version::MemoryVersion;
@@ -56,6 +57,9 @@ mod live;
 
 /// Shorter entries, in characters, stand in messages by chance.
 const SAID_CHARS_MIN: usize = 12;
+
+/// The line of an attempt's message that holds entries as JSON.
+const RECORD_START: &str = "Memrev-Record: ";
 
 /// What is to be purged.
 #[derive(Debug, Clone)]
@@ -544,8 +548,12 @@ fn drops(line: &str, wish: &Wish, lost: &BTreeSet<TreePath>, said: &BTreeSet<Str
     if said.is_empty() {
         return false;
     }
-    let line = shingles::normalise(line);
-    said.iter().any(|text| line.contains(text.as_str()))
+    let says = |line: &str| {
+        let line = shingles::normalise(line);
+        said.iter().any(|text| line.contains(text.as_str()))
+    };
+    let record = line.strip_prefix(RECORD_START);
+    says(line) || record.is_some_and(|record| record::texts(record).iter().any(|text| says(text)))
 }
 
 /// A path of the home as it may be shown.

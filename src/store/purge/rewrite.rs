@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use gix::bstr::ByteSlice as _;
-use gix::objs::tree::EntryKind;
+use gix::objs::tree::{EntryKind, EntryMode};
 use gix::objs::{Kind, WriteTo as _};
 
 use crate::domain::id::ObjectId;
@@ -53,6 +53,9 @@ pub(super) fn rewrite(
     work.run()?;
     Ok(work.told)
 }
+
+/// One of Git's notes: what it is about, and its text.
+type Note = (ObjectId, EntryMode, ObjectId);
 
 pub(super) struct Rewrite<'a> {
     pub(super) old: &'a Store,
@@ -313,6 +316,22 @@ impl Rewrite<'_> {
             let entry = entry.map_err(self.failed("read a tree"))?;
             let was = id(entry.oid);
             let is_there = self.repository.has_object(entry.oid);
+            if depth == 0
+                && entry.mode.kind() == EntryKind::Tree
+                && let Some(notes) = self.fan(was, &entry.filename.to_string(), 1)?
+            {
+                // The first letters of a new id may lead to another folder.
+                is_changed = true;
+                for (about, mode, note) in notes {
+                    let note = self.blob(note)?;
+                    entries.push(gix::objs::tree::Entry {
+                        mode,
+                        filename: about.to_string().into(),
+                        oid: gix_id(note),
+                    });
+                }
+                continue;
+            }
             let now = match entry.mode.kind() {
                 // A commit of another repository, or a hole in a partial clone.
                 EntryKind::Commit => was,
@@ -347,6 +366,58 @@ impl Rewrite<'_> {
         let new = self.put(Kind::Tree, bytes)?;
         self.done.insert(old, new);
         Ok(new)
+    }
+
+    /// Git's notes below a folder that has the first letters of what they are
+    /// about, by the new ids; `None` when it is another folder, or none of the
+    /// ids changed.
+    fn fan(
+        &self,
+        tree: ObjectId,
+        letters: &str,
+        depth: usize,
+    ) -> Result<Option<Vec<Note>>, StoreError> {
+        let mut notes = Vec::new();
+        let is_fan = self.add_fan(tree, letters, depth, &mut notes)?;
+        let new = |(about, mode, note): Note| {
+            (self.done.get(&about).copied().unwrap_or(about), mode, note)
+        };
+        let is_changed = |(about, ..): &Note| self.done.get(about).is_some_and(|new| new != about);
+        let is_wanted = is_fan && notes.iter().any(is_changed);
+        Ok(is_wanted.then(|| notes.into_iter().map(new).collect()))
+    }
+
+    fn add_fan(
+        &self,
+        tree: ObjectId,
+        letters: &str,
+        depth: usize,
+        notes: &mut Vec<Note>,
+    ) -> Result<bool, StoreError> {
+        let is_hex = letters.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_hex || letters.len() != 2 * depth || DEPTH_MAX < depth {
+            return Ok(false);
+        }
+        let data = self.old.find(&self.repository, gix_id(tree))?.data.clone();
+        for entry in gix::objs::TreeRefIter::from_bytes(&data, gix::hash::Kind::Sha1) {
+            let entry = entry.map_err(self.failed("read a tree"))?;
+            let letters = format!("{letters}{}", entry.filename);
+            let is_fan = match entry.mode.kind() {
+                EntryKind::Tree => self.add_fan(id(entry.oid), &letters, depth + 1, notes)?,
+                EntryKind::Blob => match ObjectId::parse(&letters) {
+                    Some(about) => {
+                        notes.push((about, entry.mode, id(entry.oid)));
+                        true
+                    }
+                    None => false,
+                },
+                _ => false,
+            };
+            if !is_fan {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn name(&self, name: &gix::bstr::BStr) -> gix::bstr::BString {
