@@ -75,6 +75,8 @@ struct ConsolidationJson {
     inputs: usize,
     outputs: Vec<OutputJson>,
     /// Lines that a reset had brought back although they are withheld.
+    /// Inputs that were consumed before a reset.
+    pending_again: Vec<String>,
     taken_out_again: Vec<String>,
     complaints: Vec<String>,
     left_alone: Vec<String>,
@@ -197,6 +199,9 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
                 lines_added: output.lines_added,
                 lines_removed: output.lines_removed,
             })
+            .collect(),
+        pending_again: (report.again.iter())
+            .map(|it| it.path.to_string())
             .collect(),
         taken_out_again: (report.taken_out_again.iter())
             .map(|line| line.words.to_string())

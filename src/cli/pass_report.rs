@@ -14,6 +14,7 @@ use crate::cli::report::{Class, Failure, Printer, counted};
 use crate::cli::services;
 use crate::config::Config;
 use crate::consolidate::{ConsolidateError, ConsolidateReport, Outcome, RevertSeen};
+use crate::domain::id::ObjectId;
 use crate::domain::version::MemoryVersion;
 use crate::extract::run::{self as extract_run, Report as SessionReport};
 use crate::extract::select::Reason;
@@ -394,7 +395,25 @@ fn print_consolidation(printer: &Printer, version: &VersionReport, report: &Cons
     for run in &report.expired {
         printer.line(format!("{name}: old attempt {run} was let go"));
     }
+    print_again(printer, version, report);
     print_outcome(printer, name, report);
+}
+
+/// Inputs that a reset made pending again, by the baseline that had them.
+fn print_again(printer: &Printer, version: &VersionReport, report: &ConsolidateReport) {
+    let mut by_baseline: BTreeMap<ObjectId, Vec<String>> = BTreeMap::new();
+    for it in &report.again {
+        let paths = by_baseline.entry(it.baseline).or_default();
+        paths.push(format!("`{}`", it.path));
+    }
+    for (baseline, paths) in by_baseline {
+        printer.line(format!(
+            "{}: pending again, since a reset took back baseline {}: {}",
+            version.version,
+            baseline.short(),
+            paths.join(", ")
+        ));
+    }
 }
 
 fn print_outcome(printer: &Printer, name: MemoryVersion, report: &ConsolidateReport) {

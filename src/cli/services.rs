@@ -132,11 +132,13 @@ fn headers(config: &Config, variables: &Variables) -> Result<Vec<(String, Key)>,
         };
         let Header { name, value } = Header::parse(line).map_err(refused)?;
         let value = match &value {
-            HeaderValue::Text(text) => text.as_str(),
-            HeaderValue::Variable(variable) => (variables.text(variable))
-                .ok_or_else(|| refused(format!("`{name}`: `{variable}` is not set")))?,
+            HeaderValue::Text(text) => Key::open(text.trim()),
+            HeaderValue::Variable(variable) => {
+                let not_set = || refused(format!("`{name}`: `{variable}` is not set"));
+                Key::new(variables.text(variable).ok_or_else(not_set)?.trim())
+            }
         };
-        let value = Key::new(value.trim())
+        let value = value
             .ok_or_else(|| refused(format!("`{name}`: its value cannot stand in a header")))?;
         Ok((name, value))
     };

@@ -271,6 +271,7 @@ impl<'a> Bench<'a> {
             skipped: &report.skipped,
             withheld: self.withheld,
             person_entries: &self.person_entries,
+            theirs: &self.survey.theirs,
             earlier: &self.past.earlier,
             limits: self.limits,
             has_inputs: self.survey.has_sources(),

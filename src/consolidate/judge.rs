@@ -10,16 +10,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::consolidate::coverage::{self, FreshRecap, LeftOutRecap};
-use crate::consolidate::edits::kind_in;
+use crate::consolidate::edits::{kind_in, states_something};
 pub(crate) use crate::consolidate::fault::Fault;
 use crate::consolidate::guard::{
     self, GuardFacts, GuardFault, GuardLimits, Loss, LossCount, Reason,
 };
 use crate::consolidate::orders;
 use crate::consolidate::plan::Plan;
+use crate::consolidate::theirs::Theirs;
 use crate::domain::entry::Entry;
 use crate::domain::id::ThreadId;
-use crate::domain::limits::SNAPSHOT_FILE_BYTES_MAX;
+use crate::domain::limits::{SNAPSHOT_FILE_BYTES_MAX, SUMMARY_V2_BYTES_LIMIT};
 use crate::domain::note::{Note, NoteKind};
 use crate::domain::path::{FileKind, TreePath, WORKSPACE_DIFF};
 use crate::domain::version::MemoryVersion;
@@ -214,6 +215,8 @@ pub(crate) struct JudgeFacts<'a> {
     pub(crate) withheld: &'a [Withheld],
     /// Entries of the head that the person wrote.
     pub(crate) person_entries: &'a [Entry],
+    /// Errors in the person's lines, which stay as they are.
+    pub(crate) theirs: &'a Theirs,
     pub(crate) earlier: &'a [LossCount],
     pub(crate) limits: &'a GuardLimits,
     /// Whether the tree has recaps or notes to remember at all.
@@ -265,12 +268,8 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
     let old = all_entries(facts.old);
     let new = all_entries(facts.new);
     let mut faults = secrets(facts.new);
-    faults.extend(errors_in_outputs(
-        facts.version,
-        facts.new,
-        facts.beside,
-        true,
-    ));
+    let errors = errors_in_outputs(facts.version, facts.new, facts.beside, true);
+    faults.extend(facts.theirs.excuse(facts.new, errors));
     faults.extend(withheld(&new, facts));
     if is_far_too_large(facts) {
         // Refused for its size alone; comparing every entry with every other
@@ -311,6 +310,7 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         facts.limits,
     );
     faults.extend(limits.into_iter().map(Fault::Guard));
+    faults.retain(|fault| !is_empty_by_wish(fault, &old, &new, facts));
     Verdict {
         faults,
         losses,
@@ -319,6 +319,40 @@ pub(crate) fn judge(facts: &JudgeFacts<'_>) -> Verdict {
         entries_after: new.len(),
         accepted_over: None,
     }
+}
+
+/// Whether a fault says no more than that nothing is left, and the person took
+/// away all that was said: a memory whose every statement is withheld is
+/// validly empty. Fresh recaps are accounted for apart.
+fn is_empty_by_wish(fault: &Fault, old: &[Entry], new: &[Entry], facts: &JudgeFacts<'_>) -> bool {
+    let file = match fault {
+        Fault::Guard(GuardFault::NothingLeft) => None,
+        Fault::Invalid { code, path, .. } if matches!(*code, "M002" | "S006") => {
+            let left = facts.new.get(path);
+            if left.is_none_or(|file| file.text.trim().is_empty()) {
+                // Not even a frame for what comes next.
+                return false;
+            }
+            Some(path)
+        }
+        _ => return false,
+    };
+    let is_held = |entry: &Entry| {
+        facts.withheld.iter().any(|held| match &held.what {
+            WithheldWhat::Entry(hashes) => shingles::matches(hashes, &entry.text),
+            _ => false,
+        })
+    };
+    let is_of = |entry: &&Entry| file.is_none_or(|path| entry.path == *path);
+    let said = (old.iter().filter(is_of)).filter(|entry| states_something(entry));
+    let said: Vec<&Entry> = said.collect();
+    if said.is_empty() {
+        // Taken away before; nothing may be said elsewhere either.
+        let mut held = facts.withheld.iter();
+        let holds_entries = held.any(|held| matches!(held.what, WithheldWhat::Entry(_)));
+        return holds_entries && !new.iter().any(states_something);
+    }
+    said.into_iter().all(is_held)
 }
 
 /// Whether the new summary is out of all proportion to its budget.
@@ -402,6 +436,9 @@ pub(crate) fn errors_in_outputs(
     let facts = validate::Facts {
         is_result,
         summary_bytes_max: Some(beside.summary_bytes_max),
+        // A budget above the format's limit is one that a person's own entries
+        // need.
+        is_grown_by_hand: SUMMARY_V2_BYTES_LIMIT < beside.summary_bytes_max,
         ..validate::Facts::default()
     };
     let errors = validate::errors_only(validate::check(&files, version, &facts));

@@ -1,8 +1,9 @@
-//! Notes and resources that a reset took out of the folder.
+//! What a reset took: notes and resources, and that inputs were consumed.
 //!
-//! A reset makes consumed inputs pending again, but a note that was committed
-//! after its target is gone from tree and folder. The branch's log still knows
-//! the head of before, so `status` can say how to get it back.
+//! A reset makes consumed inputs pending again ([`again`] says which), but a
+//! note that was committed after its target is gone from tree and folder. The
+//! branch's log still knows the head of before, so `status` can say how to get
+//! it back ([`find`]).
 //!
 //! # Limits
 //!
@@ -16,6 +17,7 @@ use crate::domain::id::ObjectId;
 use crate::domain::path::{FileKind, TreePath};
 use crate::notes::withheld_set::WithheldSet;
 use crate::store::error::StoreError;
+use crate::store::message::{CommitKind, Input};
 use crate::store::{Snapshot, Store};
 use crate::sys::fs;
 
@@ -74,6 +76,67 @@ pub(crate) fn find(
     Ok(lost
         .map(|(path, commit)| LostInput { path, commit })
         .collect())
+}
+
+/// An input that is pending although a baseline consumed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingAgain {
+    pub(crate) path: TreePath,
+    /// Main had it, and a reset took it off.
+    pub(crate) baseline: ObjectId,
+}
+
+/// Of the pending `inputs`, those that a baseline consumed which a reset took
+/// off main since. In the order of `inputs`.
+///
+/// # Errors
+///
+/// When the log or a commit that is there cannot be read.
+pub(crate) fn again(store: &Store, inputs: &[Input]) -> Result<Vec<PendingAgain>, StoreError> {
+    let mut consumed = BTreeMap::new();
+    if !inputs.is_empty() {
+        for step in store.moves()?.iter().take(MOVES_MAX) {
+            let Some(old) = step.old.filter(|_| !step.is_ours && !step.is_commit) else {
+                continue;
+            };
+            match taken_off(store, old, step.new, &mut consumed) {
+                Err(StoreError::NoObject { .. }) => {}
+                told => told?,
+            }
+        }
+    }
+    let again = inputs.iter().filter_map(|input| {
+        let baseline = *consumed.get(&(input.path.clone(), input.blob))?;
+        let path = input.path.clone();
+        Some(PendingAgain { path, baseline })
+    });
+    Ok(again.collect())
+}
+
+/// Adds what the baselines from `old` down to those that `new` has consumed.
+fn taken_off(
+    store: &Store,
+    old: ObjectId,
+    new: ObjectId,
+    consumed: &mut BTreeMap<(TreePath, ObjectId), ObjectId>,
+) -> Result<(), StoreError> {
+    let mut kept = BTreeSet::new();
+    for commit in store.history(new).take(COMMITS_MAX) {
+        kept.insert(commit?.id);
+    }
+    for commit in store.history(old).take(COMMITS_MAX) {
+        let commit = commit?;
+        if kept.contains(&commit.id) {
+            break;
+        }
+        if commit.trailers.kind == Some(CommitKind::Baseline) {
+            for input in commit.trailers.inputs {
+                let key = (input.path, input.blob);
+                consumed.entry(key).or_insert(commit.id);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Notes and resources that `old` has and `new` has not, when `new` does not

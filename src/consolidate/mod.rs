@@ -42,7 +42,7 @@ use self::attempts::Standing;
 use self::coverage::LeftOutRecap;
 use self::edits::LeftAlone;
 use self::guard::GuardLimits;
-use self::lost::LostInput;
+use self::lost::{LostInput, PendingAgain};
 use self::select::LeftOut;
 
 pub(crate) mod absorb;
@@ -74,6 +74,7 @@ mod run;
 pub(crate) mod select;
 mod staging;
 pub(crate) mod survey;
+mod theirs;
 pub(crate) mod words;
 mod worker;
 
@@ -233,6 +234,8 @@ pub(crate) struct ConsolidateReport {
     pub(crate) left_files: Vec<LeftFile>,
     pub(crate) unfit: Vec<Unfit>,
     pub(crate) inputs: Vec<InputChange>,
+    /// Those among them that were consumed before a reset.
+    pub(crate) again: Vec<PendingAgain>,
     pub(crate) outputs: Vec<OutputChange>,
     /// Lines that a reset had brought back although they are withheld.
     pub(crate) taken_out_again: Vec<Complaint>,
@@ -264,6 +267,7 @@ impl ConsolidateReport {
             left_files: Vec::new(),
             unfit: Vec::new(),
             inputs: Vec::new(),
+            again: Vec::new(),
             outputs: Vec::new(),
             taken_out_again: Vec::new(),
             left_out: BTreeMap::new(),
@@ -308,12 +312,16 @@ pub(crate) enum ConsolidateError {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Pending {
     pub(crate) inputs: Vec<InputChange>,
+    /// Those among them that were consumed before a reset.
+    pub(crate) again: Vec<PendingAgain>,
     /// Files of a person's that the next pass commits.
     pub(crate) edits: Vec<TreePath>,
     pub(crate) left_files: Vec<LeftFile>,
     pub(crate) unfit: Vec<Unfit>,
     /// What is wrong with the outputs at the head, so that the worker runs.
     pub(crate) complaints: Vec<Complaint>,
+    /// What is wrong with lines that are the person's; no worker touches them.
+    pub(crate) yours: Vec<Complaint>,
     pub(crate) left_out: BTreeMap<ThreadId, LeftOut>,
     /// Input files of the tree that no worker sees, because they are withheld
     /// or will be once the next pass has seen the person's revert.

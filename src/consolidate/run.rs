@@ -20,6 +20,7 @@ use crate::consolidate::ended::Ended;
 use crate::consolidate::idle::{IdleFacts, IdleKey};
 use crate::consolidate::input;
 use crate::consolidate::judge::{self, Fault};
+use crate::consolidate::lost;
 use crate::consolidate::mend;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan;
@@ -159,6 +160,7 @@ impl Pass<'_> {
         let (mut survey, past) = self.survey(&prepared, prepared.head, &prepared.withheld)?;
         survey.faults.extend(self.brought_back(&prepared, &survey)?);
         report.inputs.clone_from(&survey.inputs);
+        report.again = lost::again(self.place.store, &survey.inputs)?;
         let held = prepared.withheld.as_slice();
         report.held_back = plan::held_back(self.place.version, &survey.files, held);
         report.left_out.clone_from(&survey.selection.left_out);

@@ -1,6 +1,9 @@
 //! What is there to do: the selection, the planned tree and its news.
 //!
 //! Reads files and blobs, writes nothing; `run` and `pending` both ask it.
+//!
+//! One file because the survey of the head and that of a kept result gather
+//! the same things.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +15,14 @@ use crate::consolidate::mend;
 use crate::consolidate::past::{self, Past};
 use crate::consolidate::plan::{self, Before, Plan, PlanFacts, Planned};
 use crate::consolidate::select::{self, Candidate, SelectPolicy, Selection};
+use crate::consolidate::theirs::{self, Sorted, Theirs, TheirsFacts};
 use crate::domain::id::{ObjectId, ThreadId};
 use crate::domain::path::{FileKind, RECAPS, SUMMARY, TreePath};
 use crate::domain::recap::Recap;
 use crate::domain::session::MemoryMode;
 use crate::domain::text::{Raw, Redacted};
 use crate::domain::time::Timestamp;
+use crate::domain::version::MemoryVersion;
 use crate::domain::withheld::Withheld;
 use crate::ledger::UsageByThread;
 use crate::model::{ChangedInput, WorkerMode};
@@ -81,6 +86,7 @@ pub(crate) fn survey_head(
             texts: &Texts::of(place.store),
             files: &snapshot.files,
             past: &past,
+            head,
             consumption: &consumption,
             usage,
             withheld,
@@ -96,6 +102,8 @@ pub(crate) struct Ground<'a> {
     /// The head tree, a person's uncommitted edits included.
     pub(crate) files: &'a BTreeMap<TreePath, Blob>,
     pub(crate) past: &'a Past,
+    /// The commit that it all rests on.
+    pub(crate) head: ObjectId,
     pub(crate) consumption: &'a Consumption,
     pub(crate) usage: &'a UsageByThread,
     pub(crate) withheld: &'a [Withheld],
@@ -115,8 +123,11 @@ pub(crate) struct Survey {
     pub(crate) before: Vec<ChangedInput>,
     /// The memory files at the head.
     pub(crate) outputs: Outputs,
-    /// What is wrong with them.
+    /// What is wrong with them and not a person's.
     pub(crate) faults: Vec<Fault>,
+    /// What is wrong with a person's lines.
+    pub(crate) their_faults: Vec<Fault>,
+    pub(crate) theirs: Theirs,
     /// Secrets in them that a person committed.
     pub(crate) secrets: Vec<Fault>,
     /// Text of every recap of the planned tree.
@@ -232,7 +243,7 @@ pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, C
     name_threads(&mut inputs, &selection);
     let changed = changed_inputs(ground.texts, &inputs, &before)?;
     let recaps = recap_texts(ground.texts, &plan)?;
-    let outputs = outputs(place, ground)?;
+    let outputs = outputs_of(place.version, ground.texts, ground.files)?;
     let secrets = mend::secrets(&outputs, |path| {
         let old = base.get(path).map(|blob| ground.texts.get(blob.id));
         old.transpose()
@@ -247,15 +258,61 @@ pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, C
         plan,
         outputs,
         faults: Vec::new(),
+        their_faults: Vec::new(),
+        theirs: Theirs::default(),
         secrets,
         recaps,
         kept_out: Vec::new(),
     };
+    let sorted = sorted_errors(place, ground, &survey)?;
+    survey.faults = sorted.workers;
+    survey.their_faults = sorted.persons;
+    survey.theirs = sorted.theirs;
+    Ok(survey)
+}
+
+/// What is wrong with the memory files at the head, by who has to mend it.
+fn sorted_errors(
+    place: &Place<'_>,
+    ground: &Ground<'_>,
+    survey: &Survey,
+) -> Result<Sorted, ConsolidateError> {
     // A summary over its budget is a person's doing, since none is published,
     // and no reason to call a worker when nothing else changed.
-    let beside = survey.beside(usize::MAX);
-    survey.faults = judge::errors_in_outputs(place.version, &survey.outputs, beside, false);
-    Ok(survey)
+    let (version, beside) = (place.version, survey.beside(usize::MAX));
+    let errors = judge::errors_in_outputs(version, &survey.outputs, beside, false);
+    if errors.is_empty() {
+        return Ok(Sorted::default());
+    }
+    let mut recaps = BTreeMap::new();
+    let mut others = BTreeSet::new();
+    for (path, blob) in &survey.base {
+        match kind_in(version, path) {
+            FileKind::Recap => {
+                recaps.insert(path.clone(), ground.texts.get(blob.id)?);
+            }
+            FileKind::Note | FileKind::Resource => {
+                others.insert(path.clone());
+            }
+            _ => {}
+        }
+    }
+    let base = outputs_of(version, ground.texts, &survey.base)?;
+    let beside = Beside {
+        recaps: &recaps,
+        others: &others,
+        summary_bytes_max: usize::MAX,
+    };
+    let base_errors = judge::errors_in_outputs(version, &base, beside, false);
+    let entries = judge::all_entries(&survey.outputs);
+    let own = past::person_entries(place.store, version, ground.head, &entries)?;
+    let facts = TheirsFacts {
+        outputs: &survey.outputs,
+        base: &base,
+        base_errors: &base_errors,
+        own: &own,
+    };
+    Ok(theirs::sort(errors, &facts))
 }
 
 /// A kept result on a certain head.
@@ -284,6 +341,7 @@ pub(crate) fn survey_offered(
         texts: &Texts::of(place.store),
         files: &files,
         past: &past,
+        head,
         consumption: &place.store.consumption(head)?,
         usage: &BTreeMap::new(),
         withheld,
@@ -304,8 +362,8 @@ pub(crate) fn survey_offered(
     let recaps = recap_texts(ground.texts, &plan)?;
     let selection = selection_of(place, &ground, &recaps);
     let kept_out = kept_out(&inputs, &selection, &plan);
-    let outputs = outputs(place, &ground)?;
-    let survey = Survey {
+    let outputs = outputs_of(place.version, ground.texts, ground.files)?;
+    let mut survey = Survey {
         base,
         selection,
         inputs,
@@ -314,11 +372,14 @@ pub(crate) fn survey_offered(
         plan,
         outputs,
         faults: Vec::new(),
+        their_faults: Vec::new(),
+        theirs: Theirs::default(),
         secrets: Vec::new(),
         recaps,
         kept_out,
         files: files.clone(),
     };
+    survey.theirs = sorted_errors(place, &ground, &survey)?.theirs;
     Ok((survey, past))
 }
 
@@ -502,12 +563,17 @@ pub(crate) fn planned_text(
     }
 }
 
-fn outputs(place: &Place<'_>, ground: &Ground<'_>) -> Result<Outputs, ConsolidateError> {
+/// The memory files of a tree.
+fn outputs_of(
+    version: MemoryVersion,
+    texts: &Texts<'_>,
+    files: &BTreeMap<TreePath, Blob>,
+) -> Result<Outputs, ConsolidateError> {
     let mut outputs = Outputs::new();
-    for (path, blob) in ground.files {
-        if kind_in(place.version, path).is_output() {
+    for (path, blob) in files {
+        if kind_in(version, path).is_output() {
             let file = OutputFile {
-                text: ground.texts.get(blob.id)?,
+                text: texts.get(blob.id)?,
                 executable: blob.executable,
             };
             outputs.insert(path.clone(), file);

@@ -82,7 +82,8 @@ fn check_conflict_markers(path: &TreePath, text: &str, found: &mut Diagnostics) 
     }
 }
 
-/// Named once a file: such files have many.
+/// Named once a line, and once a file where they are no matter of memory:
+/// such files have many.
 fn check_control_characters(path: &TreePath, text: &str, found: &mut Diagnostics) {
     let is_plain = |byte: u8| matches!(byte, b' '..=b'~' | b'\n' | b'\t' | b'\r');
     if text.bytes().all(is_plain) {
@@ -92,14 +93,21 @@ fn check_control_characters(path: &TreePath, text: &str, found: &mut Diagnostics
         let is_control = c.is_control() && !matches!(c, '\n' | '\t' | '\r');
         is_control || (is_invisible(c) && !matches!(c, '\u{ad}' | '\u{feff}' | '\u{200b}'))
     };
-    let Some((start, c)) = text.char_indices().find(|(_, c)| is_bad(*c)) else {
-        return;
-    };
-    let place = Place::at(path, text, start..start + c.len_utf8());
-    if path.kind().is_output() || path.kind() == FileKind::Note {
+    let is_memory = path.kind().is_output() || path.kind() == FileKind::Note;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let line_start = at;
+        at += line.len();
+        let Some((start, c)) = line.char_indices().find(|(_, c)| is_bad(*c)) else {
+            continue;
+        };
+        let start = line_start + start;
+        let place = Place::at(path, text, start..start + c.len_utf8());
+        if !is_memory {
+            found.add_control_character_elsewhere(place, c);
+            return;
+        }
         found.add_control_character(place, c);
-    } else {
-        found.add_control_character_elsewhere(place, c);
     }
 }
 

@@ -48,6 +48,9 @@ pub(crate) struct Facts {
     pub(crate) is_result: bool,
     /// Largest summary, in bytes; `None` sets no bound besides version 2's.
     pub(crate) summary_bytes_max: Option<usize>,
+    /// A person let a summary of version 2 grow over its limit, and their
+    /// entries stay.
+    pub(crate) is_grown_by_hand: bool,
     /// Paths that are symbolic links.
     pub(crate) symlinks: Vec<TreePath>,
     /// Files whose bytes are not UTF-8 and that are not among the files.

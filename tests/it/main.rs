@@ -19,6 +19,7 @@ mod limits;
 mod mending;
 mod notes;
 mod output;
+mod own_lines;
 mod packing;
 mod pass;
 mod programs;

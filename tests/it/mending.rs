@@ -161,7 +161,19 @@ fn what_a_reset_took_away_is_offered_back() {
 
     sandbox.git(&["reset", "-q", "--hard", "HEAD~4"]);
     assert!(!sandbox.memories().join(&note).exists());
-    sandbox.at("2026-03-10T12:20:00Z").run(&["run"]).success();
+    sandbox.at("2026-03-10T12:20:00Z");
+    let again = "pending: A rollout_summaries/";
+    let status = sandbox.run(&["status"]).success().prints(again);
+    let again = "(again: a reset took back baseline";
+    assert_eq!(status.stdout.matches(again).count(), 1, "{}", status.stdout);
+    let json = sandbox.run(&["status", "--json"]).success().json();
+    let recap = json["versions"][0]["pending_again"][0].as_str().unwrap();
+    let run = sandbox.run(&["run"]).success();
+    let run = run.prints("pending again, since a reset took back baseline");
+    run.prints(recap);
+    let json = sandbox.run(&["run", "--json"]).success().json();
+    let told = &json["versions"][0]["consolidation"]["pending_again"];
+    assert_eq!(told.as_array().unwrap().len(), 0, "{json}");
     let status = sandbox.run(&["status"]).success();
     let status = status.prints("a reset took away").prints(&note);
     assert!(!status.stdout.contains(&meant), "{}", status.stdout);

@@ -1,7 +1,9 @@
 //! The settings of services and the difference that each makes.
 
+use serde_json::json;
+
 use crate::backends::{check_key, good, outcome, planted_key, sandbox, session, text};
-use crate::support::server::{ModelServer, Service};
+use crate::support::server::{ModelServer, Say, Scripted, Service};
 use crate::support::{Sandbox, Transcript};
 
 #[test]
@@ -126,6 +128,43 @@ fn headers_of_ones_own_are_sent() {
     assert_eq!(requests[0].header("api-key"), Some("other"));
 }
 
+/// Services repeat what they were sent when they do not like it.
+#[test]
+fn what_was_sent_in_a_header_comes_back_nowhere() {
+    let secret = format!("team pass {}", "q7Zk".repeat(4));
+    let word = "q7Zk".repeat(4);
+    for service in Service::ALL {
+        let said = format!("x-pass: {secret} ({word}) is not {}", planted_key());
+        let failed = |status| {
+            let body = json!({"error": {"message": &said, "code": &word, "type": &secret}});
+            Scripted::from(Say::Status(status, body))
+        };
+        let mut says = vec![failed(401), failed(400), failed(500), failed(404)];
+        says.push(Scripted::from(Say::Fail(said.clone())));
+        says.push(Scripted::from(Say::RefuseWith(said.clone())));
+        let mut whole = Scripted::from(Say::RefuseWith(said.clone()));
+        whole.is_whole = true;
+        says.push(whole);
+        for say in says {
+            let told = format!("{service:?} {say:?}");
+            let server = ModelServer::saying(vec![say]);
+            let more = "headers = [\"x-pass: $TEAM_PASS\"]\ncall_seconds_max = 2";
+            let mut sandbox = sandbox(service, &server.endpoint(), more);
+            sandbox.variable("TEAM_PASS", &secret);
+            sandbox.session(&session(1, "any"));
+            let run = sandbox.run(&["-vv", "run"]);
+            assert_ne!(run.code, Some(0), "{told}: {}", run.stderr);
+            let mut seen = vec![run.stdout.into_bytes(), run.stderr.into_bytes()];
+            seen.extend(sandbox.fingerprint().into_iter().map(|(_, bytes)| bytes));
+            for text in seen {
+                let text = String::from_utf8_lossy(&text);
+                assert!(!text.contains(&word), "{told}: {text}");
+                assert!(!text.contains(&planted_key()), "{told}: {text}");
+            }
+        }
+    }
+}
+
 /// The proxy of the configuration counts over that of the environment, and a
 /// server on this machine is reached without any.
 #[test]
@@ -166,6 +205,33 @@ fn a_proxy_stands_between_us_and_a_service_elsewhere() {
     }
     here.session(&session(1, "any"));
     here.run(&["extract"]).success();
+}
+
+#[test]
+fn a_service_with_a_certificate_of_ones_own_is_trusted_by_its_file_alone() {
+    for service in Service::ALL {
+        let (server, authority) = ModelServer::sealed_saying(vec![text(&good())]);
+        let without = sandbox(service, &server.endpoint(), "");
+        without.session(&session(1, "any"));
+        let run = without.run(&["run"]).exit(4);
+        let run = run.says("certificate").says("UnknownIssuer");
+        run.says("`model.ca_file`");
+        assert!(server.requests().is_empty(), "nothing was sent");
+
+        // Another authority does not vouch for it.
+        let (_, other) = ModelServer::sealed_saying(vec![text(&good())]);
+        for (pem, is_trusted) in [(other, false), (authority, true)] {
+            let sandbox = Sandbox::empty();
+            let file = sandbox.write_at_mode("ca.pem", &pem, 0o600);
+            let more = format!("ca_file = \"{}\"", file.display());
+            let sandbox = crate::backends::sandbox(service, &server.endpoint(), &more);
+            sandbox.session(&session(1, "any"));
+            let run = sandbox.run(&["extract"]);
+            assert_eq!(run.code == Some(0), is_trusted, "{}", run.stderr);
+            assert_eq!(server.requests().len(), usize::from(is_trusted));
+        }
+        check_key(&server.requests()[0]);
+    }
 }
 
 #[test]

@@ -48,9 +48,13 @@ struct VersionJson {
     survival: Option<SurvivalJson>,
     recaps: usize,
     pending_inputs: Vec<ChangeJson>,
+    /// Those among them that were consumed before a reset.
+    pending_again: Vec<String>,
     pending_edits: Vec<String>,
     left_alone: Vec<LeftJson>,
     complaints: Vec<String>,
+    /// What is wrong with lines that the person wrote.
+    yours: Vec<String>,
     to_mend: Vec<String>,
     lost_inputs: Vec<LostJson>,
     set_aside: Vec<String>,
@@ -292,8 +296,13 @@ fn print_pending(printer: &Printer, pending: &Pending) {
         printer.line("  a publication was interrupted; the next pass finishes or undoes it");
     }
     for input in &pending.inputs {
+        let again = pending.again.iter().find(|it| it.path == input.path);
+        let again = again.map_or_else(String::new, |it| {
+            let baseline = it.baseline.short();
+            format!(" (again: a reset took back baseline {baseline}, which had it)")
+        });
         printer.line(format!(
-            "  pending: {} {}",
+            "  pending: {} {}{again}",
             letter(input.change),
             input.path
         ));
@@ -319,6 +328,12 @@ fn print_pending(printer: &Printer, pending: &Pending) {
     }
     for complaint in &pending.to_mend {
         printer.line(format!("  [{}] {}", complaint.code, complaint.words));
+    }
+    for complaint in &pending.yours {
+        printer.line(format!(
+            "  in your own lines, left as they are: [{}] {}",
+            complaint.code, complaint.words
+        ));
     }
     for complaint in &pending.complaints {
         printer.line(format!(
@@ -468,9 +483,13 @@ fn version_json(version: &VersionStatus) -> VersionJson {
                 path: input.path.to_string(),
             })
             .collect(),
+        pending_again: (pending.again.iter())
+            .map(|it| it.path.to_string())
+            .collect(),
         pending_edits: pending.edits.iter().map(ToString::to_string).collect(),
         left_alone: left.chain(unfit).collect(),
         complaints: words_of(&pending.complaints),
+        yours: words_of(&pending.yours),
         to_mend: words_of(&pending.to_mend),
         lost_inputs: (pending.lost.iter())
             .map(|lost| LostJson {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Beside, Fault, FreshNote, JudgeFacts, OutputFile, Outputs, Seen, judge, touched};
 use crate::consolidate::guard::GuardLimits;
 use crate::consolidate::plan::{Plan, Planned};
+use crate::consolidate::theirs::Theirs;
 use crate::domain::entry::Entry;
 use crate::domain::note::NoteKind;
 use crate::domain::path::TreePath;
@@ -175,6 +176,32 @@ fn a_loss_without_a_reason_refuses() {
     assert_eq!(codes(&summary(&lines(4..20)), &case), "loss");
 }
 
+#[test]
+fn a_memory_whose_every_statement_is_withheld_is_validly_empty() {
+    const SAID: &str = "- Ada owns the ledger\n";
+    let case = |old: &str, is_withheld: bool| {
+        let mut case = Case {
+            old: summary(old),
+            has_inputs: true,
+            ..Case::default()
+        };
+        if is_withheld {
+            case.withhold("Ada owns the ledger");
+        }
+        case
+    };
+    let empty = summary("");
+    assert_eq!(codes(&empty, &case(SAID, true)), "");
+    assert_eq!(codes(&empty, &case("", true)), "");
+    assert_eq!(codes(&empty, &case(SAID, false)), "S006 loss loss");
+    assert_eq!(codes(&empty, &case("", false)), "S006 loss");
+    let more = format!("{SAID}- Grace owns the compiler\n");
+    assert_eq!(codes(&empty, &case(&more, true)), "S006 loss loss");
+    // The frame stays all the same.
+    assert_eq!(codes("\n", &case(SAID, true)), "S006");
+    assert_eq!(codes("v1\n", &case(SAID, true)), "S005 S005 S005 S005");
+}
+
 #[track_caller]
 fn check(new: &str, expected: &str) {
     assert_eq!(codes(new, &Case::default()), expected);
@@ -186,13 +213,15 @@ fn codes(new: &str, case: &Case) -> String {
 }
 
 fn faults(new: &str, case: &Case) -> Vec<Fault> {
+    let note = case.has_inputs.then(|| TreePath::parse(NOTE).unwrap());
+    let others: BTreeSet<TreePath> = note.into_iter().collect();
     let verdict = judge(&JudgeFacts {
         version: MemoryVersion::V2,
         old: &outputs(&case.old),
         new: &outputs(new),
         beside: Beside {
             recaps: &BTreeMap::new(),
-            others: &BTreeSet::new(),
+            others: &others,
             summary_bytes_max: 8_000,
         },
         old_recaps: &BTreeMap::new(),
@@ -207,9 +236,10 @@ fn faults(new: &str, case: &Case) -> Vec<Fault> {
         retired: &[],
         withheld: &case.withheld,
         person_entries: &case.person,
+        theirs: &Theirs::default(),
         earlier: &[],
         limits: &GuardLimits::default(),
-        has_inputs: false,
+        has_inputs: case.has_inputs,
     });
     assert_eq!(verdict.is_accepted(), verdict.faults.is_empty());
     verdict.faults
@@ -221,6 +251,7 @@ struct Case {
     withheld: Vec<Withheld>,
     person: Vec<Entry>,
     notes: Vec<FreshNote>,
+    has_inputs: bool,
 }
 
 impl Case {

@@ -10,7 +10,7 @@ use crate::domain::text::Redacted;
 use crate::domain::time::Timestamp;
 use crate::model::ModelError;
 use crate::model::api::http::Head;
-use crate::model::api::key::Key;
+use crate::model::api::key::Secrets;
 use crate::text::redact::redact_str;
 
 /// Most of a failure's body that is read, in bytes.
@@ -43,7 +43,6 @@ pub(super) struct Facts<'a> {
     /// The address that was asked.
     pub(super) address: &'a str,
     pub(super) key_place: Option<&'a KeyPlace>,
-    pub(super) key: Option<&'a Key>,
     pub(super) now: Timestamp,
 }
 
@@ -56,9 +55,14 @@ pub(super) struct Words {
 }
 
 impl Words {
-    /// Reads a body of any kind; what is no JSON is not repeated.
-    pub(super) fn of_body(body: &[u8]) -> Self {
-        serde_json::from_slice(body).map_or_else(|_| Self::default(), |json| Self::of_json(&json))
+    /// Reads a body of any kind; what is no JSON is not repeated, nor are
+    /// secrets that were sent.
+    pub(super) fn of_body(body: &[u8], secrets: &Secrets) -> Self {
+        let Ok(mut json) = serde_json::from_slice(body) else {
+            return Self::default();
+        };
+        secrets.hide_in_json(&mut json);
+        Self::of_json(&json)
     }
 
     /// Reads `{"error": {"message", "code", "type"}}`, the same without
@@ -91,17 +95,13 @@ impl Words {
         (words.iter()).any(|word| self.codes.contains(word) || message.contains(word))
     }
 
-    fn shown(&self, facts: &Facts<'_>) -> String {
-        let message = match facts.key {
-            Some(key) => key.hide_in(&self.message),
-            None => self.message.clone(),
-        };
-        let message = if message.trim().is_empty() {
-            self.codes.trim().to_owned()
+    fn shown(&self) -> String {
+        let message = if self.message.trim().is_empty() {
+            self.codes.trim()
         } else {
-            message
+            &self.message
         };
-        let redacted = redact_str(&message);
+        let redacted = redact_str(message);
         redacted.as_str().chars().take(WORDS_CHARS_MAX).collect()
     }
 }
@@ -141,7 +141,7 @@ const USED_UP: &[&str] = &[
 
 /// Judges a status that is no success.
 pub(super) fn of_status(head: &Head, words: &Words, facts: &Facts<'_>) -> Failure {
-    let said = words.shown(facts);
+    let said = words.shown();
     let tell = |what: String| {
         let text = if said.is_empty() {
             what

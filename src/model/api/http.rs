@@ -21,6 +21,7 @@
 //! reached without a proxy, and `localhost` is never looked up.
 
 use std::error::Error;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
@@ -141,6 +142,11 @@ impl Http {
             settings,
             running: OnceLock::new(),
         }
+    }
+
+    /// The values of the person's own headers.
+    pub(super) fn own_headers(&self) -> impl Iterator<Item = &Key> {
+        self.settings.headers.iter().map(|(_, value)| value)
     }
 
     pub(crate) const fn endpoint(&self) -> &Endpoint {
@@ -266,12 +272,40 @@ fn send_error(error: reqwest::Error) -> HttpError {
         let reason = words(error);
         return HttpError::Setup { reason };
     }
+    if is_about_certificate(&error) {
+        let reason = format!(
+            "{}; name the certificate authority of the service in `model.ca_file`",
+            words(error)
+        );
+        let reason = redact_str(&reason);
+        return HttpError::Setup { reason };
+    }
     if error.is_connect() {
         let reason = words(error);
         return HttpError::Unreachable { reason };
     }
     let reason = words(error);
     HttpError::Dropped { reason }
+}
+
+/// Whether the server's certificate was not accepted: asking again helps
+/// nobody.
+fn is_about_certificate(error: &(dyn Error + 'static)) -> bool {
+    let mut next = Some(error);
+    while let Some(error) = next {
+        let inner = error.downcast_ref::<io::Error>();
+        let inner = inner.and_then(io::Error::get_ref);
+        let tls = (inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()))
+            .or_else(|| error.downcast_ref());
+        if matches!(tls, Some(rustls::Error::InvalidCertificate(_))) {
+            return true;
+        }
+        next = match inner {
+            Some(inner) => Some(inner),
+            None => error.source(),
+        };
+    }
+    false
 }
 
 /// What went wrong, without the address, which the caller knows.

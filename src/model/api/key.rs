@@ -1,6 +1,7 @@
 //! Keys: where they come from, and how they are kept out of everything else.
 
 use reqwest::header::HeaderValue;
+use serde_json::Value;
 
 use crate::domain::endpoint::KeyPlace;
 use crate::domain::text::Redacted;
@@ -100,19 +101,54 @@ impl Key {
         value
     }
 
-    /// `text` without the key: for the words of services that repeat it. One
-    /// too short to be a secret would only garble them.
+    /// Wraps what the configuration holds in the open: it is no secret.
+    pub(crate) fn open(text: &str) -> Option<Self> {
+        HeaderValue::from_str(text).ok().map(Self)
+    }
+}
+
+/// What is sent and must not come back: the key, and headers from variables.
+/// It cannot be printed, and only takes things out of texts.
+pub(super) struct Secrets(Vec<String>);
+
+impl Secrets {
+    pub(super) fn of<'k>(keys: impl Iterator<Item = &'k Key>) -> Self {
+        let secret = keys.filter(|key| key.0.is_sensitive());
+        let mut all: Vec<String> = secret
+            .filter_map(|key| key.0.to_str().ok())
+            // Services also repeat what stands behind `Bearer`.
+            .flat_map(|value| value.split_whitespace().chain([value]))
+            .filter(|part| KEY_BYTES_MIN <= part.len())
+            .map(str::to_owned)
+            .collect();
+        // A longer one may hold a shorter one.
+        all.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        Self(all)
+    }
+
+    /// `text` without them, for the words of services. What is too short to
+    /// be a secret would only garble these.
     pub(super) fn hide_in(&self, text: &str) -> String {
-        match self.0.to_str() {
-            Ok(key) if KEY_BYTES_MIN <= key.len() => text.replace(key, "[redacted:key]"),
-            _ => text.to_owned(),
+        (self.0.iter()).fold(text.to_owned(), |text, secret| {
+            text.replace(secret.as_str(), "[redacted:key]")
+        })
+    }
+
+    /// The same in all texts of an answer, before anybody reads it.
+    pub(super) fn hide_in_json(&self, json: &mut Value) {
+        match json {
+            _ if self.0.is_empty() => {}
+            Value::String(text) => *text = self.hide_in(text),
+            Value::Array(all) => all.iter_mut().for_each(|one| self.hide_in_json(one)),
+            Value::Object(all) => all.values_mut().for_each(|one| self.hide_in_json(one)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Key;
+    use super::{Key, Secrets};
 
     #[test]
     fn a_word_that_is_no_secret_garbles_no_message() {
@@ -125,7 +161,22 @@ mod tests {
             ("none", "none of the models", "none of the models"),
             ("e", "see the docs", "see the docs"),
         ] {
-            assert_eq!(Key::new(key).unwrap().hide_in(text), expected);
+            let key = Key::new(key).unwrap();
+            assert_eq!(Secrets::of([&key].into_iter()).hide_in(text), expected);
         }
+    }
+
+    #[test]
+    fn headers_from_variables_are_hidden_and_open_ones_are_not() {
+        let keys = [
+            Key::new("abcdefgh").unwrap(),
+            Key::new("Bearer abcdefghij").unwrap(),
+            Key::open("production").unwrap(),
+        ];
+        let mut json =
+            serde_json::json!({"error": ["abcdefghij of production", {"at": "abcdefgh"}]});
+        Secrets::of(keys.iter()).hide_in_json(&mut json);
+        let expected = serde_json::json!({"error": ["[redacted:key] of production", {"at": "[redacted:key]"}]});
+        assert_eq!(json, expected);
     }
 }

@@ -35,7 +35,7 @@ use crate::domain::text::Redacted;
 use crate::model::api::failure::{Facts, Failure, Words};
 use crate::model::api::gathered::Gathered;
 use crate::model::api::http::{Flow, Head, Http, HttpError, Post};
-use crate::model::api::key::Key;
+use crate::model::api::key::{Key, Secrets};
 use crate::model::api::sse::Events;
 use crate::model::api::wire::Wire;
 use crate::model::protocol::{Answer, Ask, End, Protocol, ReplySchema, Turn};
@@ -112,6 +112,7 @@ pub(crate) struct Service {
     http: Http,
     wire: Box<dyn Wire>,
     key: Option<Key>,
+    secrets: Secrets,
     key_place: Option<KeyPlace>,
     limits: Limits,
     clock: Box<dyn Clock>,
@@ -135,8 +136,10 @@ pub(crate) struct ServiceParts {
 
 impl Service {
     pub(crate) fn new(parts: ServiceParts) -> Self {
+        let own_headers = parts.http.own_headers();
         Self {
             name: format!("{}/{}", parts.kind.label(), parts.model),
+            secrets: Secrets::of(own_headers.chain(parts.key.as_ref())),
             wire: parts.kind.wire(),
             model: parts.model,
             http: parts.http,
@@ -159,7 +162,7 @@ impl Service {
             deadline,
             seconds_max: self.limits.call_seconds_max,
         };
-        let mut incoming = Incoming::new(self.wire.as_ref());
+        let mut incoming = Incoming::new(self.wire.as_ref(), &self.secrets);
         let posted = (self.http).post(post, ask.meter, &mut |head, piece| {
             incoming.take(head, piece)
         });
@@ -190,13 +193,14 @@ impl Service {
     /// The connection failed. An answer that says it is whole counts.
     fn lost(
         &self,
-        incoming: Incoming<'_>,
+        mut incoming: Incoming<'_>,
         ask: &Ask<'_>,
         sent_bytes: usize,
         error: HttpError,
     ) -> Result<Once, Failure> {
         let is_whole = incoming.gathered.stop.is_some();
         if is_whole && !matches!(error, HttpError::Cancelled) {
+            incoming.hide_secrets();
             let tokens = incoming.gathered.tokens(sent_bytes);
             ask.meter.add_tokens(tokens);
             let forced = self.wire.forced(ask);
@@ -227,7 +231,7 @@ impl Service {
     }
 
     fn refused(&self, ask: &Ask<'_>, head: &Head, body: &[u8]) -> Result<Once, Failure> {
-        let words = Words::of_body(body);
+        let words = Words::of_body(body, &self.secrets);
         let is_about_form = matches!(head.status, 400 | 404 | 415 | 422 | 500 | 501);
         if is_about_form && self.wire.step_down(ask, &words) {
             return Ok(Once::SteppedDown);
@@ -237,7 +241,6 @@ impl Service {
             model: &self.model,
             address: &address,
             key_place: self.key_place.as_ref(),
-            key: self.key.as_ref(),
             now: self.clock.now(),
         };
         Err(failure::of_status(head, &words, &facts))
@@ -316,6 +319,7 @@ fn estimate(sent_bytes: usize) -> Tokens {
 /// An answer on its way in: a stream of events, or one body.
 struct Incoming<'w> {
     wire: &'w dyn Wire,
+    secrets: &'w Secrets,
     events: Events,
     gathered: Gathered,
     /// Of an answer in one piece, or of a failure.
@@ -329,9 +333,10 @@ struct Incoming<'w> {
 const DONE: &str = "[DONE]";
 
 impl<'w> Incoming<'w> {
-    fn new(wire: &'w dyn Wire) -> Self {
+    fn new(wire: &'w dyn Wire, secrets: &'w Secrets) -> Self {
         Self {
             wire,
+            secrets,
             events: Events::default(),
             gathered: Gathered::default(),
             body: Vec::new(),
@@ -375,13 +380,21 @@ impl<'w> Incoming<'w> {
             if data.trim() == DONE {
                 return Ok(Flow::Enough);
             }
-            let event: Value = serde_json::from_str(&data)
+            let mut event: Value = serde_json::from_str(&data)
                 .map_err(|_| gathered::unusable("an event of the stream is not JSON"))?;
+            self.secrets.hide_in_json(&mut event);
             if self.wire.event(&mut self.gathered, &event)? == Flow::Enough {
                 return Ok(Flow::Enough);
             }
         }
         Ok(Flow::More)
+    }
+
+    /// In a stream they come in pieces, so this is done at its end.
+    fn hide_secrets(&mut self) {
+        for text in [&mut self.gathered.refusal, &mut self.gathered.text] {
+            *text = self.secrets.hide_in(text);
+        }
     }
 
     /// The answer, now that nothing more comes.
@@ -390,10 +403,12 @@ impl<'w> Incoming<'w> {
             return Err(failure);
         }
         if !self.is_stream {
-            let body: Value = serde_json::from_slice(&self.body)
+            let mut body: Value = serde_json::from_slice(&self.body)
                 .map_err(|_| gathered::unusable("the service's answer is not JSON"))?;
+            self.secrets.hide_in_json(&mut body);
             self.wire.whole(&mut self.gathered, &body)?;
         }
+        self.hide_secrets();
         if self.gathered.stop.is_none() {
             return Err(if self.is_stream {
                 Failure::Again {

@@ -2,15 +2,22 @@
 //!
 //! It speaks the three protocols, whole and as a stream. Every request's body
 //! is searched for the secrets that the test planted. Nothing here sleeps: a
-//! server that hangs waits for its client to go away.
+//! server that hangs waits for its client to go away. Behind TLS it vouches for
+//! itself with a certificate made at run time.
+//!
+//! One file because it is read beside the three protocols that it answers in.
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::crypto::ring;
+use rustls::pki_types::PrivatePkcs8KeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
 /// Whose protocol a request is.
@@ -89,12 +96,16 @@ pub(crate) enum Say {
     Calls(Vec<(&'static str, Value)>),
     /// The model does not want to.
     Refuse,
+    /// The same in these words.
+    RefuseWith(String),
     /// An error before any answer.
     Status(u16, Value),
     /// The service's own words for a prompt over its window.
     ContextFull,
     /// An error in place of the rest of the answer.
     Overloaded,
+    /// The same in these words.
+    Fail(String),
     /// The connection ends before anything is said.
     Drop,
     /// It ends in the middle.
@@ -136,6 +147,7 @@ type Script = dyn Fn(usize, &Request) -> Scripted + Send + Sync;
 /// A server that runs until it is dropped.
 pub(crate) struct ModelServer {
     port: u16,
+    scheme: &'static str,
     state: Arc<State>,
     listener: Option<JoinHandle<()>>,
     arrivals: Receiver<()>,
@@ -158,6 +170,14 @@ impl ModelServer {
         secrets: &[&str],
         script: impl Fn(usize, &Request) -> Scripted + Send + Sync + 'static,
     ) -> (Self, Receiver<()>) {
+        Self::start_with(None, secrets, script)
+    }
+
+    fn start_with(
+        tls: Option<Arc<ServerConfig>>,
+        secrets: &[&str],
+        script: impl Fn(usize, &Request) -> Scripted + Send + Sync + 'static,
+    ) -> (Self, Receiver<()>) {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         let (gone, was_left) = channel();
@@ -172,6 +192,7 @@ impl ModelServer {
             is_over: Mutex::new(false),
         });
         let shared = Arc::clone(&state);
+        let sealed = tls.clone();
         let listener = std::thread::spawn(move || {
             let mut connections = Vec::new();
             for stream in listener.incoming() {
@@ -180,7 +201,14 @@ impl ModelServer {
                 }
                 let state = Arc::clone(&shared);
                 let stream = stream.unwrap();
-                connections.push(std::thread::spawn(move || serve(&state, &stream)));
+                let tls = sealed.clone();
+                connections.push(std::thread::spawn(move || match tls {
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).unwrap();
+                        serve(&state, StreamOwned::new(connection, stream));
+                    }
+                    None => serve(&state, &stream),
+                }));
             }
             for connection in connections {
                 connection.join().ok();
@@ -188,6 +216,7 @@ impl ModelServer {
         });
         let server = Self {
             port,
+            scheme: if tls.is_some() { "https" } else { "http" },
             state,
             listener: Some(listener),
             arrivals,
@@ -201,8 +230,30 @@ impl ModelServer {
         Self::start(&[], script).0
     }
 
+    /// The same behind a certificate that was made just now, and the
+    /// certificate (PEM) of the authority that vouches for it.
+    pub(crate) fn sealed_saying(says: Vec<Scripted>) -> (Self, String) {
+        let script = move |number: usize, _: &Request| says[number.min(says.len() - 1)].clone();
+        let mut authority = CertificateParams::new(Vec::new()).unwrap();
+        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority =
+            CertifiedIssuer::self_signed(authority, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let certificate = certificate.signed_by(&key, &authority).unwrap();
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der());
+        let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate.der().clone()], key.into())
+            .unwrap();
+        let server = Self::start_with(Some(Arc::new(tls)), &[], script).0;
+        (server, authority.pem())
+    }
+
     pub(crate) fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}/v1", self.port)
+        format!("{}://127.0.0.1:{}/v1", self.scheme, self.port)
     }
 
     pub(crate) fn requests(&self) -> Vec<Request> {
@@ -231,7 +282,7 @@ impl Drop for ModelServer {
     }
 }
 
-fn serve(state: &State, stream: &TcpStream) {
+fn serve(state: &State, stream: impl Read + Write) {
     let mut reader = BufReader::new(stream);
     // Kept alive: one request after the other, until the client has enough.
     while let Some((service, headers, bytes)) = read_request(&mut reader) {
@@ -253,7 +304,7 @@ fn serve(state: &State, stream: &TcpStream) {
         };
         state.arrived.send(()).ok();
         let scripted = (state.script)(number, &request);
-        if !answer(state, stream, &request, &scripted) {
+        if !answer(state, reader.get_mut(), &request, &scripted) {
             return;
         }
     }
@@ -262,7 +313,7 @@ fn serve(state: &State, stream: &TcpStream) {
 /// Names in lower case, and values.
 type Headers = Vec<(String, String)>;
 
-fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(Service, Headers, Vec<u8>)> {
+fn read_request(reader: &mut BufReader<impl Read>) -> Option<(Service, Headers, Vec<u8>)> {
     let mut line = String::new();
     reader
         .read_line(&mut line)
@@ -292,7 +343,12 @@ fn read_request(reader: &mut BufReader<&TcpStream>) -> Option<(Service, Headers,
 }
 
 /// Whether the connection goes on.
-fn answer(state: &State, mut stream: &TcpStream, request: &Request, scripted: &Scripted) -> bool {
+fn answer(
+    state: &State,
+    stream: &mut (impl Read + Write),
+    request: &Request,
+    scripted: &Scripted,
+) -> bool {
     let mut headers = String::new();
     for (name, value) in &scripted.headers {
         write!(headers, "{name}: {value}\r\n").unwrap();
@@ -358,29 +414,35 @@ fn context_full(service: Service) -> Value {
 const INPUT_TOKENS: u64 = 1_000;
 const OUTPUT_TOKENS: u64 = 50;
 
-/// The parts of an answer: text, calls, and the word for why it stopped.
-fn parts(request: &Request, say: &Say) -> (String, Vec<(String, Value)>, &'static str) {
+/// The parts of an answer: text, words of a refusal, calls, and the word for
+/// why it stopped.
+fn parts(request: &Request, say: &Say) -> (String, String, Vec<(String, Value)>, &'static str) {
+    let nothing = String::new;
     match say {
-        Say::Text(text) => (text.clone(), Vec::new(), "stop"),
-        Say::Cut(text) => (text.clone(), Vec::new(), "length"),
+        Say::Text(text) => (text.clone(), nothing(), Vec::new(), "stop"),
+        Say::Cut(text) => (text.clone(), nothing(), Vec::new(), "length"),
         Say::Calls(calls) => {
             let calls = calls.iter();
             let calls = calls.map(|(name, arguments)| ((*name).to_owned(), arguments.clone()));
-            (String::new(), calls.collect(), "tools")
+            (nothing(), nothing(), calls.collect(), "tools")
         }
-        Say::Refuse => (String::new(), Vec::new(), "refusal"),
+        Say::Refuse => {
+            let words = "I cannot help with that.".to_owned();
+            (nothing(), words, Vec::new(), "refusal")
+        }
+        Say::RefuseWith(words) => (nothing(), words.clone(), Vec::new(), "refusal"),
         other => panic!("{other:?} is no answer to {:?}", request.service),
     }
 }
 
 fn whole(request: &Request, say: &Say) -> Value {
-    let (text, calls, stop) = parts(request, say);
+    let (text, refusal, calls, stop) = parts(request, say);
     match request.service {
-        Service::OpenAi => openai_response(&text, &calls, stop),
+        Service::OpenAi => openai_response(&text, &refusal, &calls, stop),
         Service::Chat => {
             let mut message = json!({"role": "assistant", "content": text});
             if stop == "refusal" {
-                message["refusal"] = "I cannot help with that.".into();
+                message["refusal"] = refusal.into();
             }
             if !calls.is_empty() {
                 message["tool_calls"] = calls.iter().enumerate().map(chat_call).collect();
@@ -411,6 +473,15 @@ fn whole(request: &Request, say: &Say) -> Value {
 /// The same as a stream of events.
 #[expect(clippy::too_many_lines, reason = "a table: what each service sends")]
 fn events(request: &Request, say: &Say) -> String {
+    if let Say::Fail(words) = say {
+        return match request.service {
+            Service::OpenAi => event(&json!({"type": "response.failed", "response":
+                {"status": "failed", "error": {"code": "server_error", "message": words}}})),
+            Service::Chat => event(&json!({"error": {"code": 503, "message": words}})),
+            Service::Anthropic => event(&json!({"type": "error", "error":
+                {"type": "overloaded_error", "message": words}})),
+        };
+    }
     if matches!(say, Say::Overloaded) {
         return match request.service {
             Service::OpenAi => event(&json!({"type": "response.failed", "response":
@@ -420,12 +491,12 @@ fn events(request: &Request, say: &Say) -> String {
                 {"type": "overloaded_error", "message": "Overloaded"}})),
         };
     }
-    let (text, calls, stop) = parts(request, say);
+    let (text, refusal, calls, stop) = parts(request, say);
     let mut stream = String::from(": ping\n\n");
     let mut push = |value: &Value| stream.push_str(&event(value));
     match request.service {
         Service::OpenAi => {
-            let response = openai_response(&text, &calls, stop);
+            let response = openai_response(&text, &refusal, &calls, stop);
             push(&json!({"type": "response.created", "response": {"status": "in_progress"}}));
             for piece in pieces(&text) {
                 push(&json!({"type": "response.output_text.delta", "delta": piece}));
@@ -449,7 +520,9 @@ fn events(request: &Request, say: &Say) -> String {
                 );
             }
             if stop == "refusal" {
-                push(&json!({"choices": [{"delta": {"refusal": "I cannot help with that."}}]}));
+                for piece in pieces(&refusal) {
+                    push(&json!({"choices": [{"delta": {"refusal": piece}}]}));
+                }
             }
             for (index, call) in calls.iter().enumerate() {
                 let mut first = chat_call((index, call));
@@ -507,11 +580,11 @@ fn pieces(text: &str) -> Vec<String> {
         .collect()
 }
 
-fn openai_response(text: &str, calls: &[(String, Value)], stop: &str) -> Value {
+fn openai_response(text: &str, refusal: &str, calls: &[(String, Value)], stop: &str) -> Value {
     let mut output = Vec::new();
     if stop == "refusal" {
         output.push(json!({"type": "message", "content":
-            [{"type": "refusal", "refusal": "I cannot help with that."}]}));
+            [{"type": "refusal", "refusal": refusal}]}));
     }
     if !calls.is_empty() {
         output.push(json!({"type": "reasoning", "id": "rs_1", "summary": [],
