@@ -412,8 +412,8 @@ fn merged(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Option<Rea
 }
 
 /// A summary entry may live on in the handbook or in a recap, as long as
-/// something still leads there, or the summary is full: then room had to be
-/// made, and the recap is still found by a search.
+/// something still leads there. Where no handbook could (version 2) and the
+/// summary is full, room had to be made, and the recap is found by a search.
 fn demoted(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Option<Reason> {
     if entry.path.kind() != FileKind::Summary {
         return None;
@@ -437,8 +437,10 @@ fn demoted(entry: &Entry, wording: &Wording, reading: &Reading<'_>) -> Option<Re
                 || new.thread_ids.iter().any(|id| text.contains(id.as_str()))
         })
     };
+    let has_handbook = (facts.new.iter()).any(|new| new.path.kind() == FileKind::Handbook);
+    let stands_alone = facts.is_full && !has_handbook;
     let is_kept =
-        |it: &&(&TreePath, &String, String)| holds(it) && (facts.is_full || leads_to(it.0, it.1));
+        |it: &&(&TreePath, &String, String)| holds(it) && (stands_alone || leads_to(it.0, it.1));
     let (path, ..) = reading.recaps.iter().find(is_kept)?;
     Some(Reason::Demoted {
         to: (*path).clone(),

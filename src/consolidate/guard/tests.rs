@@ -230,6 +230,97 @@ fn a_topic_makes_room_when_the_summary_is_full() {
 }
 
 #[test]
+fn a_full_summary_with_a_handbook_lets_go_only_what_the_handbook_leads_to() {
+    let topic = "rollout_summaries/r.md — refunds; thread_id=a1";
+    let mut story = Story::new(
+        &format!("## What's in Memory\n\n- {topic}\n\n{TIPS}- `make` needs GNU make\n"),
+        "## What's in Memory\n",
+    );
+    story.is_full = true;
+    story.threads.insert(thread("a1"));
+    story.recap("r.md", "thread_id: a1\n\n- `make` needs GNU make\n");
+    story.check(&format!(
+        "{topic}: demoted to rollout_summaries/r.md; \
+         `make` needs GNU make: demoted to rollout_summaries/r.md"
+    ));
+    let mut with_handbook = story;
+    with_handbook.more_new("MEMORY.md", "## Notes\n\n- something else altogether\n");
+    with_handbook.check(&format!(
+        "{topic}: no reason given; `make` needs GNU make: no reason given"
+    ));
+    with_handbook.more_new("MEMORY.md", "## Notes\n\n- see thread_id=a1\n");
+    with_handbook.check(&format!(
+        "{topic}: demoted to rollout_summaries/r.md; \
+         `make` needs GNU make: demoted to rollout_summaries/r.md"
+    ));
+}
+
+/// Pairs of old and new, and whether they are one entry: file, kind, heading
+/// path, cited sources; likeness within equal citations, else over the file.
+#[test]
+fn an_entry_is_known_by_file_kind_headings_sources_and_words() {
+    let handbook =
+        |line: &str| format!("# Task Group: demo\n\n## Reusable knowledge\n\n- {line}\n");
+    let port = "the dev server listens on port 8080";
+    for (what, old, new, is_same) in [
+        (
+            "the same words elsewhere in the file",
+            handbook(port),
+            format!("# Task Group: other\n\n- {port}\n"),
+            true,
+        ),
+        (
+            "near-equal words below other headings",
+            format!("## A\n\n- {port} always\n"),
+            format!("## B\n\n- {port} now\n"),
+            true,
+        ),
+        (
+            "half the words below other headings",
+            format!("## A\n\n- {port}\n"),
+            "## B\n\n- the dev server is written in Rust\n".to_owned(),
+            false,
+        ),
+        (
+            "half the words on the same source",
+            format!("## A\n\n- {port}, thread_id=a1\n"),
+            "## B\n\n- the dev server listens elsewhere, thread_id=a1\n".to_owned(),
+            true,
+        ),
+        (
+            "half the words on another source",
+            format!("## A\n\n- {port}, thread_id=a1\n"),
+            "## A\n\n- the dev server listens elsewhere, thread_id=b2\n".to_owned(),
+            false,
+        ),
+        (
+            "other words on the same source",
+            format!("## A\n\n- {port}, thread_id=a1\n"),
+            "## A\n\n- releases go out on Tuesdays, thread_id=a1\n".to_owned(),
+            false,
+        ),
+        (
+            "a task is no statement",
+            "# Task Group: demo\n\n## Task 1: mend the ports\n".to_owned(),
+            "# Task Group: demo\n\n- Task 1: mend the ports\n".to_owned(),
+            false,
+        ),
+    ] {
+        let (old, new) = (
+            entries::parse(&path("MEMORY.md"), &old),
+            entries::parse(&path("MEMORY.md"), &new),
+        );
+        let last = |entries: &[Entry]| entries.len() - 1;
+        let pairs = super::pairs(&old, &new);
+        let found = pairs[last(&old)];
+        assert_eq!(found, is_same.then_some(last(&new)), "{what}");
+    }
+    let summary = entries::parse(&path("memory_summary.md"), &format!("- {port}\n"));
+    let handbook = entries::parse(&path("MEMORY.md"), &format!("- {port}\n"));
+    assert_eq!(super::pairs(&summary, &handbook), [None]);
+}
+
+#[test]
 fn the_worker_may_retire_an_entry_with_a_reason() {
     let mut story = Story::new(
         &format!("{TIPS}- the old wiki has the deploy steps\n"),
