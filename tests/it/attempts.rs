@@ -12,7 +12,7 @@ fn session(number: u32) -> Transcript {
 }
 
 /// A memory with one baseline; a result over one more session waits.
-fn waiting() -> Sandbox {
+pub(crate) fn waiting() -> Sandbox {
     let mut sandbox = counted("");
     sandbox.session(&session(1));
     sandbox.run(&["run"]).success();
@@ -52,7 +52,7 @@ fn calls(sandbox: &Sandbox) -> usize {
 }
 
 /// The run of the newest attempt.
-fn newest(sandbox: &Sandbox) -> String {
+pub(crate) fn newest(sandbox: &Sandbox) -> String {
     let attempts = sandbox.run(&["attempts", "--json"]).success().json();
     attempts[0]["run"].as_str().unwrap().to_owned()
 }

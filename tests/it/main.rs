@@ -12,6 +12,7 @@ mod attempts;
 mod backends;
 mod faults;
 mod forget;
+mod hands;
 mod history;
 mod house;
 mod layers;

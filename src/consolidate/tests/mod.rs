@@ -7,6 +7,7 @@
 )]
 
 mod crash;
+mod full;
 mod history;
 mod lazy;
 mod offline;
