@@ -50,7 +50,7 @@ fn recap_of_uv(sandbox: &Sandbox) -> String {
     let names = sandbox.names("memories/rollout_summaries");
     let all = names.iter().map(|name| format!("rollout_summaries/{name}"));
     all.filter(|path| sandbox.read(path).contains(UV))
-        .last()
+        .next_back()
         .unwrap()
 }
 

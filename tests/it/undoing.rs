@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::support::{Run, Sandbox, beside_each_other};
 
-const FILE: &str = "MEMORY.md";
+pub(crate) const FILE: &str = "MEMORY.md";
 const BASELINES: usize = 40;
 const PAIRS: usize = 100;
 /// Boxes in which the pairs are tried beside each other.
 const BOXES: usize = 4;
 
 /// A small generator, the same at every run.
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 = (self.0)
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -87,13 +87,13 @@ impl Handbook {
     }
 
     fn text(&self) -> String {
-        self.lines.iter().map(|line| format!("{line}\n")).collect()
+        self.lines.join("\n") + "\n"
     }
 }
 
 /// Imports the baselines; the commits, oldest first. Nothing of the first is
 /// taken back: it makes the file.
-fn baselines(sandbox: &Sandbox, dice: &mut Dice) -> Vec<String> {
+pub(crate) fn baselines(sandbox: &Sandbox, dice: &mut Dice) -> Vec<String> {
     let mut handbook = Handbook::begin();
     let mut stream = String::new();
     for number in 0..BASELINES {
@@ -101,9 +101,10 @@ fn baselines(sandbox: &Sandbox, dice: &mut Dice) -> Vec<String> {
         let message = format!(
             "baseline: {FILE}\n\nMemrev-Kind: baseline\nMemrev-Run: run-{number}\nMemrev-Version: v1\n"
         );
-        let from = match number {
-            0 => "from refs/heads/main^0\n",
-            _ => "",
+        let from = if number == 0 {
+            "from refs/heads/main^0\n"
+        } else {
+            ""
         };
         let at = 1_770_000_000 + number * 3_600;
         writeln!(
@@ -187,14 +188,11 @@ fn take_back(sandbox: &Sandbox, head: &str, target: &str, counts: &Counts) {
     }
     assert_eq!(run.code, Some(0), "{name}");
     let text = sandbox.read(FILE);
-    match git {
-        Some(git) => {
-            assert_eq!(text, git, "{name}");
-            counts.as_git.fetch_add(1, Ordering::Relaxed);
-        }
-        None => {
-            counts.beyond_git.fetch_add(1, Ordering::Relaxed);
-        }
+    if let Some(git) = git {
+        assert_eq!(text, git, "{name}");
+        counts.as_git.fetch_add(1, Ordering::Relaxed);
+    } else {
+        counts.beyond_git.fetch_add(1, Ordering::Relaxed);
     }
     let then = lines_at(sandbox, target);
     let parent = lines_at(sandbox, &format!("{target}^"));

@@ -1,7 +1,8 @@
 //! From a line of memory to the line of the transcript, and what is missing on
 //! the way.
 
-use crate::support::{Sandbox, Transcript, thread_id};
+use crate::support::{Sandbox, Transcript, beside_each_other, thread_id};
+use crate::undoing::{self, Dice};
 
 const TABS: &str = "Always use tabs in the ledger, never spaces.";
 const UV: &str = "Always use uv instead of pip for Python.";
@@ -182,4 +183,36 @@ fn lines_that_never_moved_are_blamed_on_what_git_blames() {
             }
         }
     }
+}
+
+/// Packs keep versions as differences to older or to newer ones, or whole.
+#[test]
+fn however_versions_are_packed_the_commit_of_a_line_is_that_of_git_blame() {
+    let packings: [&[&str]; 3] = [
+        &["rev-parse", "HEAD"],
+        &["gc", "-q", "--aggressive", "--prune=now"],
+        &["repack", "-q", "-a", "-d", "-F", "--depth=0"],
+    ];
+    let origin = Sandbox::new();
+    undoing::baselines(&origin, &mut Dice(11));
+    origin.git(&["reset", "-q", "--hard"]);
+    beside_each_other(&packings, |packing| {
+        let sandbox = origin.copy();
+        sandbox.git(packing);
+        let blame = sandbox.git(&["blame", "-l", "-s", undoing::FILE]);
+        let blame: Vec<&str> = blame.lines().map(|line| &line[..40]).collect();
+        let mut dice = Dice(5);
+        for _ in 0..10 {
+            let index = dice.below(blame.len());
+            let question = format!("{}:{}", undoing::FILE, index + 1);
+            let why = sandbox.run(&["why", &question, "--json"]).success().json();
+            let origin = &why["answers"][0]["origin"];
+            // Git stops where a line was reworded; we go on.
+            let newest = match origin["steps"].get(0) {
+                Some(step) => step["commit"].as_str().unwrap(),
+                None => origin["commit"]["commit"].as_str().unwrap(),
+            };
+            assert_eq!(newest, blame[index], "{packing:?} {question}: {origin:#}");
+        }
+    });
 }
