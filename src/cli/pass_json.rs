@@ -154,6 +154,7 @@ fn extracted_json(report: &SessionReport) -> ExtractedJson {
 }
 
 fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
+    let again = report.again.iter().map(|it| it.path.to_string());
     let (outcome, error) = match &report.outcome {
         Outcome::Done { .. } => ("done", None),
         Outcome::NothingToDo => ("nothing_to_do", None),
@@ -200,9 +201,7 @@ fn consolidation_json(report: &ConsolidateReport) -> ConsolidationJson {
                 lines_removed: output.lines_removed,
             })
             .collect(),
-        pending_again: (report.again.iter())
-            .map(|it| it.path.to_string())
-            .collect(),
+        pending_again: again.collect(),
         taken_out_again: (report.taken_out_again.iter())
             .map(|line| line.words.to_string())
             .collect(),

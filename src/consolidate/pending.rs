@@ -73,11 +73,8 @@ pub(crate) fn pending(
         },
     )?;
     let mut to_mend = survey.secrets.clone();
-    let (left, unfit) = (
-        absorb::worth_telling(sorted_out.left.clone()),
-        &sorted_out.unfit,
-    );
-    to_mend.extend(mend::unfit_files(version, &left, unfit));
+    let left = absorb::worth_telling(sorted_out.left.clone());
+    to_mend.extend(mend::unfit_files(version, &left, &sorted_out.unfit));
     let held_back = withheld.as_slice();
     let standing = attempts::standing(&attempts::list(&store, head)?, &survey.inputs);
     let waits = matches!(standing, Some(Standing::Waits { .. }));
