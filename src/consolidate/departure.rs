@@ -39,9 +39,9 @@ impl Departure {
 
     /// From the words of [`Reason::words`].
     pub(crate) fn parse(words: &str) -> Self {
-        let begins = |start: &Option<&str>| start.is_some_and(|start| words.starts_with(start));
+        let begins = |start: Option<&str>| start.is_some_and(|start| words.starts_with(start));
         let mut all = Self::ALL.iter();
-        let found = all.find(|(_, start)| begins(start));
+        let found = all.find(|(_, start)| begins(*start));
         found.map_or(Self::Untold, |(departure, _)| *departure)
     }
 

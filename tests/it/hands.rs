@@ -112,7 +112,8 @@ fn whatever_state_an_edit_is_in_it_is_in_memory_afterwards() {
 /// with advice, and not a byte is written.
 #[test]
 fn a_repository_in_the_middle_of_something_is_left_alone_with_advice() {
-    let cases: [(&str, fn(&Sandbox), &str); 3] = [
+    type Begin = fn(&Sandbox);
+    let cases: [(&str, Begin, &str); 3] = [
         (
             "another branch",
             |sandbox| {

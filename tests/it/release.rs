@@ -48,10 +48,8 @@ fn copies(sandbox: &Sandbox) -> Vec<String> {
 /// The recap of the second session, which brought [`UV`].
 fn recap_of_uv(sandbox: &Sandbox) -> String {
     let names = sandbox.names("memories/rollout_summaries");
-    let all = names.iter().map(|name| format!("rollout_summaries/{name}"));
-    all.filter(|path| sandbox.read(path).contains(UV))
-        .next_back()
-        .unwrap()
+    let mut all = names.iter().map(|name| format!("rollout_summaries/{name}"));
+    all.rfind(|path| sandbox.read(path).contains(UV)).unwrap()
 }
 
 #[test]

@@ -95,7 +95,7 @@ fn extract(sandbox: &Sandbox, n: u32) {
     let doing = DOINGS[n as usize % DOINGS.len()];
     let thing = THINGS[n as usize * 5 % THINGS.len()];
     let title = format!("{doing} {thing} for case {n}");
-    let wish = if n % 4 == 0 {
+    let wish = if n.is_multiple_of(4) {
         format!(
             "\nPreference signals:\n- always: \"From now on keep {thing} of case {n} apart\" (line 33)\n"
         )

@@ -137,8 +137,8 @@ fn told(rows: &[Row<'_>]) -> String {
 }
 
 fn commit(store: &Store, kind: CommitKind, lines: &[&str], gone: &str) {
-    let lines: String = lines.iter().map(|line| format!("- {line}\n")).collect();
-    let text = format!("v1\n\n## General Tips\n\n{lines}");
+    let bullets: Vec<String> = lines.iter().map(|line| format!("- {line}")).collect();
+    let text = format!("v1\n\n## General Tips\n\n{}\n", bullets.join("\n"));
     let changes = [TreeChange {
         path: TreePath::parse("memory_summary.md").unwrap(),
         file: Some(NewFile {

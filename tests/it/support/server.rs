@@ -192,7 +192,7 @@ impl ModelServer {
             is_over: Mutex::new(false),
         });
         let shared = Arc::clone(&state);
-        let sealed = tls.clone();
+        let scheme = if tls.is_some() { "https" } else { "http" };
         let listener = std::thread::spawn(move || {
             let mut connections = Vec::new();
             for stream in listener.incoming() {
@@ -201,7 +201,7 @@ impl ModelServer {
                 }
                 let state = Arc::clone(&shared);
                 let stream = stream.unwrap();
-                let tls = sealed.clone();
+                let tls = tls.clone();
                 connections.push(std::thread::spawn(move || match tls {
                     Some(tls) => {
                         let connection = ServerConnection::new(tls).unwrap();
@@ -216,7 +216,7 @@ impl ModelServer {
         });
         let server = Self {
             port,
-            scheme: if tls.is_some() { "https" } else { "http" },
+            scheme,
             state,
             listener: Some(listener),
             arrivals,
