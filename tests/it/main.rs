@@ -39,3 +39,4 @@ mod told;
 mod tools;
 mod undoing;
 mod why;
+mod year;
