@@ -301,6 +301,8 @@ pub(crate) struct Consequences {
     pub(crate) removed: Vec<Entry>,
     /// Entries that are new or reworded, and so the person's.
     pub(crate) added: Vec<Entry>,
+    /// The same with lines too short to be withheld: the person's all the same.
+    pub(crate) written: Vec<Entry>,
     /// Lines that a person rewrote in their place, however much.
     pub(crate) rewritten: Vec<Rewriting>,
     /// Sessions whose recap was deleted: forgotten up to this session time.
@@ -364,6 +366,8 @@ pub(crate) fn consequences(version: MemoryVersion, revisions: &[Revision]) -> Co
         .filter(|(thread_id, _)| !stays(thread_id))
         .collect();
     gone.retain(|entry| states_something(entry) && !has_successor(entry));
+    let written = come.iter().filter(|entry| has_words(entry));
+    told.written = written.cloned().collect();
     come.retain(states_something);
     told.removed = gone;
     told.added = come;
@@ -435,6 +439,13 @@ pub(crate) fn states_something(entry: &Entry) -> bool {
     is_statement
         && !entries::is_count(entry)
         && STATEMENT_CHARS_MIN <= shingles::normalise(&entry.text).chars().count()
+}
+
+/// Whether an entry is a line of somebody's own, however short. One that only
+/// cites has no words to know it by.
+fn has_words(entry: &Entry) -> bool {
+    let is_line = matches!(entry.kind, EntryKind::Bullet | EntryKind::Topic);
+    is_line && !entries::is_count(entry) && !shingles::normalise(&entry.text).is_empty()
 }
 
 fn side_entries(path: &TreePath, side: Option<&Side>) -> Vec<Entry> {

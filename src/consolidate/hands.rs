@@ -154,7 +154,9 @@ pub(crate) fn doings(
     revisions.retain(|revision| is_wanted(&revision.path));
     let mut told = edits::consequences(version, &revisions);
     let made_by_us = statements(store, original.id)?;
-    (told.added).retain(|entry| !made_by_us.contains(&shingles::normalise(&entry.text)));
+    for entries in [&mut told.added, &mut told.written] {
+        entries.retain(|entry| !made_by_us.contains(&shingles::normalise(&entry.text)));
+    }
     Ok(told)
 }
 

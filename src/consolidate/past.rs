@@ -232,7 +232,7 @@ pub(crate) fn person_words(
             Some(made) => hands::doings(store, version, &made, hands::is_memory_file)?,
             None => continue,
         };
-        theirs.extend(told.added.iter().map(entry_key));
+        theirs.extend(told.written.iter().map(entry_key));
         rewritten.extend(told.rewritten);
     }
     let is_theirs = |entry: &&Entry| theirs.contains(&entry_key(entry));

@@ -35,6 +35,8 @@ fn cases() -> Vec<Case> {
     let mut cases = vec![
         case("P001", summary, tips, &plan),
         case("P002", summary, tips, &thread),
+        case("P001", summary, tips, &format!("- see {GONE}")),
+        case("P001", summary, tips, &format!("- 见 {GONE}")),
         case("S007", summary, tips, "Please let me know before you push."),
         case(
             "F005",
