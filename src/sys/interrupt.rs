@@ -17,8 +17,8 @@ pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// From now on the signals set this instead of ending the process; a
-    /// second one ends it. One that whoever started us chose to ignore
-    /// (`nohup`, a job in the background of a script) stays ignored.
+    /// second one ends it. A terminal's end is no reason to stop where whoever
+    /// started us chose to ignore it (`nohup`).
     ///
     /// # Errors
     ///
@@ -42,7 +42,8 @@ impl Interrupt {
 }
 
 /// Where Linux says which signals this process ignores (proc(5), `SigIgn`).
-/// Elsewhere none is known to be.
+/// Elsewhere none is known to be. Scripts start jobs with SIGINT ignored, and
+/// still stop them with it: that one is always heard.
 #[cfg(unix)]
 const STATUS: &str = "/proc/self/status";
 
@@ -51,9 +52,9 @@ fn listened_to(status: &str) -> Vec<i32> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    let is_ignored = |signal: i32| mask.unwrap_or(0) >> (signal - 1) & 1 == 1;
-    let mut signals = vec![SIGINT, SIGTERM, SIGHUP];
-    signals.retain(|signal| !is_ignored(*signal));
+    let is_ignored = mask.unwrap_or(0) >> (SIGHUP - 1) & 1 == 1;
+    let mut signals = vec![SIGINT, SIGTERM];
+    signals.extend((!is_ignored).then_some(SIGHUP));
     signals
 }
 
@@ -64,12 +65,12 @@ mod tests {
     use super::listened_to;
 
     #[test]
-    fn signals_that_were_ignored_from_the_start_stay_so() {
+    fn a_terminal_that_is_ignored_from_the_start_stays_so() {
         for (status, expected) in [
             ("", &[SIGINT, SIGTERM, SIGHUP][..]),
             ("SigIgn:\t0000000000001000\n", &[SIGINT, SIGTERM, SIGHUP]),
             ("Name:\tx\nSigIgn:\t0000000000000001\n", &[SIGINT, SIGTERM]),
-            ("SigIgn:\t0000000000000003\n", &[SIGTERM]),
+            ("SigIgn:\t0000000000000003\n", &[SIGINT, SIGTERM]),
             ("SigIgn:\tzz\n", &[SIGINT, SIGTERM, SIGHUP]),
         ] {
             assert_eq!(listened_to(status), expected, "{status}");
