@@ -230,10 +230,7 @@ pub(crate) fn survey(place: &Place<'_>, ground: &Ground<'_>) -> Result<Survey, C
         withheld: ground.withheld,
         now: place.now,
     });
-    let base = match ground.past.last_baseline {
-        Some(commit) => place.store.snapshot(commit)?.files,
-        None => BTreeMap::new(),
-    };
+    let base = last_published(place, ground.past)?;
     let before = Before {
         version: place.version,
         base: &base,
@@ -348,10 +345,7 @@ pub(crate) fn survey_offered(
         only: None,
     };
     let plan = plan::offered(place.version, &files, offered.merged, withheld);
-    let base = match past.last_baseline {
-        Some(commit) => place.store.snapshot(commit)?.files,
-        None => BTreeMap::new(),
-    };
+    let base = last_published(place, &past)?;
     let before = Before {
         version: place.version,
         base: &base,
@@ -649,4 +643,15 @@ pub(crate) fn head_threads(
         }
     }
     Ok(threads)
+}
+
+/// The files of the last baseline; none before the first.
+fn last_published(
+    place: &Place<'_>,
+    past: &Past,
+) -> Result<BTreeMap<TreePath, Blob>, ConsolidateError> {
+    Ok(match past.last_baseline {
+        Some(commit) => place.store.snapshot(commit)?.files,
+        None => BTreeMap::new(),
+    })
 }

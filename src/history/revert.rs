@@ -17,13 +17,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use crate::consolidate::ConsolidateError;
 use crate::consolidate::absorb::{self, Hands, Place, SortedOut};
 use crate::consolidate::beside::{self, Turn};
 use crate::consolidate::edits::{self, kind_in};
 use crate::consolidate::input;
 use crate::consolidate::past::{self, Meaning, TakenBack};
 use crate::consolidate::words::{Settled, Word, Words};
+use crate::consolidate::{ConsolidateError, LeftFile};
 use crate::domain::id::{ObjectId, RunId, ThreadId};
 use crate::domain::path::{FileKind, RAW_MEMORIES, TreePath};
 use crate::domain::withheld::{Withheld, WithheldReason, WithheldWhat};
@@ -37,7 +37,7 @@ use crate::store::error::StoreError;
 use crate::store::history::Commit;
 use crate::store::message::{ChangeKind, CommitKind, CommitMessage};
 use crate::store::undo::{Conflict, ConflictPart, Undoing};
-use crate::store::{NewFile, Publication, TreeChange};
+use crate::store::{NewFile, Publication, TreeChange, Unfit};
 use crate::sys::clock::Clock;
 use crate::sys::ids::Ids;
 use crate::sys::stop;
@@ -215,11 +215,7 @@ fn write(
         withheld: &absorbed.withheld,
     };
     let planned = plan(parts, request, target, &ground)?;
-    let left = absorbed.left.iter();
-    let left = left.map(|it| (it.path.as_str(), it.reason.to_string()));
-    let unfit = absorbed.unfit.iter();
-    let unfit = unfit.map(|it| (it.path.as_str(), it.why.to_string()));
-    planned.assert_free(left.chain(unfit))?;
+    planned.assert_free(&absorbed.left, &absorbed.unfit)?;
     let new = absorb::name(planned.settled.new.clone(), parts.ids, place.now);
     let publication = Publication {
         run: &run,
@@ -259,11 +255,7 @@ fn before_edits(
     };
     let target = history::resolve(place.store, request.name)?;
     let planned = plan(parts, request, target, &ground)?;
-    let left = sorted.left.iter();
-    let left = left.map(|it| (it.path.as_str(), it.reason.to_string()));
-    let unfit = sorted.unfit.iter();
-    let unfit = unfit.map(|it| (it.path.as_str(), it.why.to_string()));
-    planned.assert_free(left.chain(unfit))?;
+    planned.assert_free(&sorted.left, &sorted.unfit)?;
     Ok(planned)
 }
 
@@ -491,11 +483,12 @@ fn with_copies(
 
 impl Planned {
     /// Nothing that no commit holds may be overwritten.
-    fn assert_free<'a>(
-        &self,
-        uncommitted: impl Iterator<Item = (&'a str, String)>,
-    ) -> Result<(), RevertError> {
-        let uncommitted: BTreeMap<&str, String> = uncommitted.collect();
+    fn assert_free(&self, left: &[LeftFile], unfit: &[Unfit]) -> Result<(), RevertError> {
+        let left = left.iter();
+        let left = left.map(|it| (it.path.as_str(), it.reason.to_string()));
+        let unfit = unfit.iter();
+        let unfit = unfit.map(|it| (it.path.as_str(), it.why.to_string()));
+        let uncommitted: BTreeMap<&str, String> = left.chain(unfit).collect();
         let in_the_way = |change: &TreeChange| {
             let why = uncommitted.get(change.path.as_str())?;
             Some((change.path.clone(), why.clone()))

@@ -91,6 +91,19 @@ impl Store {
         Ok(store)
     }
 
+    /// Opens it where there is one.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::open`], but for a missing or empty folder.
+    pub(crate) fn open_if_there(paths: StorePaths) -> Result<Option<Self>, StoreError> {
+        match Self::open(paths) {
+            Ok(store) => Ok(Some(store)),
+            Err(StoreError::NotThere { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Opens exactly `<folder>/.git`; an outer repository is never looked for.
     ///
     /// # Errors

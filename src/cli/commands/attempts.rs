@@ -120,11 +120,7 @@ fn listed(context: &Context, version: MemoryVersion) -> Result<Vec<Listed>, Fail
 }
 
 fn open(context: &Context, version: MemoryVersion) -> Result<Option<Store>, Failure> {
-    match Store::open(context.store_paths(version)) {
-        Ok(store) => Ok(Some(store)),
-        Err(StoreError::NotThere { .. }) => Ok(None),
-        Err(error) => Err(store_failure(&error)),
-    }
+    Store::open_if_there(context.store_paths(version)).map_err(|error| store_failure(&error))
 }
 
 fn show(context: &Context, config: &Config, run: &str, as_json: bool) -> Result<(), Failure> {

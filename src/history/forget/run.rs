@@ -207,11 +207,8 @@ pub(crate) fn run(
 }
 
 fn open(home: &Home, version: MemoryVersion) -> Result<Option<Store>, ForgetError> {
-    match Store::open(StorePaths::in_home(home.root(), version.folder())) {
-        Ok(store) => Ok(Some(store)),
-        Err(StoreError::NotThere { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
+    let paths = StorePaths::in_home(home.root(), version.folder());
+    Ok(Store::open_if_there(paths)?)
 }
 
 fn in_folder(

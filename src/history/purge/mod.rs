@@ -319,11 +319,7 @@ fn stores(parts: &Parts<'_>) -> Result<Vec<Open>, PurgeError> {
     let mut stores = Vec::new();
     for version in MemoryVersion::ALL {
         let paths = StorePaths::in_home(parts.home.root(), version.folder());
-        match Store::open(paths) {
-            Ok(store) => stores.push(Open { version, store }),
-            Err(StoreError::NotThere { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        stores.extend(Store::open_if_there(paths)?.map(|store| Open { version, store }));
     }
     Ok(stores)
 }
